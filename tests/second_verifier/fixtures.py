@@ -5,7 +5,7 @@ come from docs/reference/journal-format.md. `Journal` collects records; `write()
 disk. Attacks are made by writing with other parameters (another key, a rewritten record) or by
 editing what was written.
 
-    python3 fixtures.py FOLDER      # writes FOLDER/data, FOLDER/archive and FOLDER/trust
+    python3 fixtures.py FOLDER      # writes data, archive and trust; and converted, converted-trust
 """
 
 from __future__ import annotations
@@ -207,6 +207,7 @@ SAMPLES: list[tuple[int, bytes]] = [
     (100, uv(2) + opt(None) + scaled(1500 * 10**9) + b"EUR" + u8(1)),
     (100, uv(300) + opt(uv(2**64 - 1)) + scaled(1) + b"CHF" + u8(2)),
     (101, uv(2) + opt(None)), (101, uv(300) + opt(uv(300))),
+    (8, u8(1) + uv(2**64 - 1) + uv(0)), (8, u8(2) + uv(1) + uv(300)),
     (777, b"of a kind that nobody knows yet"),
 ]
 
@@ -258,10 +259,10 @@ def rotation(old: Key, new: Key, stamp: int) -> Rec:
     return Rec(4, old.public + new.public, stamp, signers=[old, new])
 
 
-def batch(frames: Sequence[bytes], magic: bytes = b"LHB1") -> bytes:
-    payload = b"".join(frames)
+def batch(frames: Sequence[bytes], version: int = 1, mac: bytes = bytes(32)) -> bytes:
+    payload = (mac if version == 2 else b"") + b"".join(frames)
     sizes = struct.pack("<II", len(payload), len(frames))
-    return magic + sizes + struct.pack("<I", zlib.crc32(sizes + payload)) + payload
+    return b"LHB%d" % version + sizes + struct.pack("<I", zlib.crc32(sizes + payload)) + payload
 
 
 def header(number: int, first: int, previous: bytes, origin: str = ORIGIN, version: int = 1) -> bytes:
@@ -308,10 +309,12 @@ def seal(content: bytes) -> bytes:
     return content + b"end " + hashlib.sha256(content).hexdigest().encode() + b"\n"
 
 
-def anchor_slot(counter: int, size: int, head: bytes, root: bytes, key: Key, signed: bytes, origin: str = ORIGIN) -> bytes:
-    lines = (f"leasehold-anchor v1\ncounter {counter}\norigin {origin}\nepoch 1\nsize {size}\nhead {head.hex()}\n"
-             f"root {root.hex()}\nkey {key.key_id(origin).hex()}\ntime {T0}\ncheckpoint\n").encode()
-    return seal(lines + signed).ljust(4096, b"\0")
+def anchor_slot(counter: int, size: int, head: bytes, root: bytes, key: Key, signed: bytes, origin: str = ORIGIN,
+                version: int = 1) -> bytes:
+    state, mac = ("state open\n", b"mac " + b"5a" * 32 + b"\n") if version == 2 else ("", b"")
+    lines = (f"leasehold-anchor v{version}\ncounter {counter}\norigin {origin}\nepoch 1\n{state}size {size}\n"
+             f"head {head.hex()}\nroot {root.hex()}\nkey {key.key_id(origin).hex()}\ntime {T0}\ncheckpoint\n").encode()
+    return seal(lines + signed + mac).ljust(4096, b"\0")
 
 
 def trust_file(keys: Sequence[Key], origin: str = ORIGIN, witnesses: Iterable[tuple[str, Key]] = (),
@@ -331,7 +334,8 @@ class Journal:
     """Segments of batches of records, and who signs what."""
 
     def __init__(self, segments: Sequence[Sequence[Sequence[Rec]]], keys: Sequence[Key],
-                 rotated_at: Sequence[int] = (), origin: str = ORIGIN) -> None:
+                 rotated_at: Sequence[int] = (), origin: str = ORIGIN, versions: Sequence[int] = ()) -> None:
+        """`versions`: of each segment; the anchor is of the last one's."""
         self.origin, self.keys, self.rotated_at = origin, list(keys), list(rotated_at)
         self.segments: list[bytes] = []
         self.first: list[int] = []  # first sequence of each segment
@@ -339,13 +343,14 @@ class Journal:
         self.spans: list[tuple[int, int, int]] = []  # (segment number, offset, length) of each record's frame
         self.batch_at: list[list[int]] = []  # offsets of the batches of each segment
         previous = bytes(32)
-        for number, batches in enumerate(segments, 1):
-            data = header(number, len(self.hashes), previous, origin)
+        self.versions = list(versions) or [1] * len(segments)
+        for number, (batches, version) in enumerate(zip(segments, self.versions), 1):
+            data = header(number, len(self.hashes), previous, origin, version)
             self.first.append(len(self.hashes))
             self.batch_at.append([])
             for records in batches:
                 self.batch_at[-1].append(len(data))
-                at, frames = len(data) + 16, []
+                at, frames = len(data) + (48 if version == 2 else 16), []
                 for record in records:
                     hashed = record.hashed(previous, len(self.hashes))
                     previous = hashlib.sha256(hashed).digest()
@@ -353,7 +358,7 @@ class Journal:
                     frames.append(record.frame(hashed))
                     self.spans.append((number, at, len(frames[-1])))
                     at += len(frames[-1])
-                data += batch(frames)
+                data += batch(frames, version)
             self.segments.append(data)
 
     @property
@@ -372,7 +377,8 @@ class Journal:
     def slot(self, counter: int, size: int, key: Optional[Key] = None, **kw) -> bytes:
         k = key or self.key_at(size)
         head = self.hashes[size - 1] if size else bytes(32)
-        return anchor_slot(counter, size, head, self.root(size), k, self.checkpoint(size, k, **kw), self.origin)
+        return anchor_slot(counter, size, head, self.root(size), k, self.checkpoint(size, k, **kw), self.origin,
+                           self.versions[-1])
 
     def tree_file(self, number: int, key: Optional[Key] = None) -> bytes:
         size = self.first[number - 1]
@@ -410,9 +416,9 @@ K1, K2, K3, STRANGER, WITNESS = (Key(s) for s in ("k1", "k2", "k3", "stranger", 
 WITNESSES = [("w.example.net", WITNESS)]
 
 
-def sample_records() -> list[Rec]:
+def sample_records(version: int = 1) -> list[Rec]:
     """A genesis, every kind, every optional part, two rotations (K1 to K2 to K3) and signed ordinary records."""
-    out = [genesis(K1)]
+    out = [genesis(K1, version=version)]
     for kind, body in SAMPLES:
         out.append(Rec(kind, body, T0 + len(out) * 1000))
     out.insert(10, rotation(K1, K2, T0 + 9_500))
@@ -429,9 +435,22 @@ def arrange(records: Sequence[Rec], per_batch: int = 3, per_segment: int = 4) ->
     return [batches[i:i + per_segment] for i in range(0, len(batches), per_segment)]
 
 
-def sample_journal() -> Journal:
-    records = sample_records()
-    return Journal(arrange(records), [K1, K2, K3], [i for i, r in enumerate(records) if r.kind == 4])
+def sample_journal(version: int = 1) -> Journal:
+    records = sample_records(version)
+    segments = arrange(records)
+    rotated_at = [i for i, r in enumerate(records) if r.kind == 4]
+    return Journal(segments, [K1, K2, K3], rotated_at, versions=[version] * len(segments))
+
+
+def converted(at: int = 0) -> Rec:
+    return Rec(7, uv(2), T0 + at)
+
+
+def converted_journal() -> Journal:
+    """Two segments of version 1 and two of version 2, the first of which begins with the conversion record."""
+    records = small_records(8)
+    old, new = arrange(records[:4], 2, 1), arrange([converted(30)] + records[4:], 2, 2)
+    return Journal(old + new, [K1], versions=[1] * len(old) + [2] * len(new))
 
 
 def small_records(n: int = 8) -> list[Rec]:
@@ -444,9 +463,12 @@ def small_journal(n: int = 8, per_batch: int = 2, per_segment: int = 2) -> Journ
 
 def main() -> None:
     base = Path(sys.argv[1])
-    j = sample_journal()
-    j.write(base / "data", anchor=j.size - 2, before=j.size - 3, torn=b"LHB1 torn", archive=base / "archive", archived=2,
+    j = sample_journal(version=2)
+    j.write(base / "data", anchor=j.size - 2, before=j.size - 3, torn=b"LHB2 torn", archive=base / "archive", archived=2,
             unbegun=True, witnesses=WITNESSES)
+    converted = converted_journal()
+    converted.write(base / "converted", anchor=converted.size - 2)
+    put(base / "converted-trust", trust_file([K1]))
     put(base / "trust", trust_file([K1], witnesses=WITNESSES, pinned=j.checkpoint(20)))
 
 

@@ -339,7 +339,7 @@ class Altered(Case):
         self.assertIn("slot 1 of the anchor: its `end` line does not fit", self.ok()["notes"])
         fx.put(a, j.slot(1, 8) + bytes(4096) + b"x")
         self.bad("more than two slots")
-        fx.put(a, fx.seal(b"leasehold-anchor v2\n" + b"checkpoint\n" + j.checkpoint(8)).ljust(4096, b"\0") + j.slot(1, 8))
+        fx.put(a, fx.seal(b"leasehold-anchor v3\n" + b"checkpoint\n" + j.checkpoint(8)).ljust(4096, b"\0") + j.slot(1, 8))
         self.bad("another format version")
         a.unlink()
         self.bad("no anchor")
@@ -844,7 +844,7 @@ class Form(Case):
 
     def test_every_sample_is_prefix_free(self) -> None:
         """A body that is shorter or longer than it says is refused, for every kind."""
-        self.assertEqual({k for k, _ in fx.SAMPLES} | {1, 4}, set(vf.KINDS) | {777})
+        self.assertEqual({k for k, _ in fx.SAMPLES} | {1, 4, 7}, set(vf.KINDS) | {777})
         for kind, body in fx.SAMPLES:
             if kind == 777:
                 continue
@@ -858,7 +858,7 @@ class Form(Case):
 
     def test_genesis(self) -> None:
         Journal([[[fx.genesis(K1, version=2)]]], [K1]).write(self.data)
-        self.bad("format version 2", sequence=0)
+        self.bad("format version 2 in a segment of version 1", sequence=0)
         Journal([[[Rec(3, b"", T0)]]], [K1]).write(self.data)
         self.bad("journal.genesis", sequence=0)
         first = fx.genesis(K1)
@@ -868,8 +868,8 @@ class Form(Case):
 
     def test_headers(self) -> None:
         j = fx.small_journal()
-        for number, h, why in ((1, fx.header(1, 0, bytes(32), version=2), "format version 2"),
-                               (2, fx.header(2, 4, j.hashes[3], version=2), "format version 2"),
+        for number, h, why in ((1, fx.header(1, 0, bytes(32), version=3), "format version 3"),
+                               (2, fx.header(2, 4, j.hashes[3], version=3), "format version 3"),
                                (2, fx.header(3, 4, j.hashes[3]), "number 3"),
                                (2, fx.header(2, 5, j.hashes[3]), "record 5"),
                                (2, fx.header(2, 4, j.hashes[2]), "link"),
@@ -986,6 +986,77 @@ class CommandLine(Case):
         for fine in (good + "\n", "# mine\n\n" + good, good.replace("\n", "\n\n#\n"), good + f"key {K2.vkey(ORIGIN)}\n"):
             fx.put(path, fine.encode())
             self.assertEqual(self.call(str(self.data), "--trust", str(path))[0], 0)
+
+
+class Version2(Case):
+    def test_everything(self) -> None:
+        j = fx.sample_journal(version=2)
+        for size in (1, 20, j.size):
+            j.write(self.data, anchor=size, before=max(size - 1, 1), unbegun=True)
+            r = self.ok()
+            self.assertEqual((r["records"], r["complete_to"], r["chained_not_signed"]), (j.size, size, j.size - size))
+
+    def test_conversion(self) -> None:
+        j = fx.converted_journal()
+        j.write(self.data)
+        self.assertEqual(self.ok()["records"], 9)
+        j.write(self.data, archived=2)
+        self.ok()
+
+    def test_only_the_conversion_record_changes_the_version(self) -> None:
+        records = fx.small_records(8)
+        parts = fx.arrange(records, 2, 2)
+        Journal(parts, [K1], versions=[1, 2]).write(self.data)
+        self.bad("does not begin with a conversion record", sequence=4, segment=2)
+        for at in (1, 3, 5):
+            mixed = records[:at] + [fx.converted(at * 10 - 5)] + records[at:]
+            Journal(fx.arrange(mixed, 2, 2), [K1]).write(self.data)
+            self.bad("conversion record that does not begin", sequence=at)
+        j = fx.converted_journal()
+        j.segments[3] = fx.header(4, j.first[3], j.hashes[j.first[3] - 1], version=1) + j.segments[3][96:]
+        j.write(self.data)
+        self.bad("format version 1 after 2", segment=4)
+        first = [fx.genesis(K1, version=2)] + records[1:]
+        Journal(fx.arrange(first, 2, 2), [K1], versions=[2, 1]).write(self.data)
+        self.bad("format version 1 after 2", segment=2)
+
+    def test_a_batch_of_another_version_is_no_batch(self) -> None:
+        j = fx.converted_journal()
+        frame = Rec(3, b"", T0 + 100).hashed(j.hashes[-1], j.size)
+        late = fx.batch([Rec(3, b"", T0 + 100).frame(frame)])
+        j.write(self.data, torn=late)
+        self.assertIsNotNone(self.ok()["torn"])
+        late = fx.batch([Rec(3, b"", T0 + 100).frame(frame)], version=2)
+        j.write(self.data, torn=late)
+        self.assertEqual(self.ok()["chained_not_signed"], 1)
+
+    def test_epochs_grow(self) -> None:
+        def start(epoch: int) -> Rec:
+            return Rec(2, uv(epoch) + text("leasehold 0.1") + uv(3) + b"\0", T0)
+        for epochs, good in (((1, 2), True), ((3, 9), True), ((2, 2), False), ((3, 2), False), ((0,), False)):
+            Journal([[[fx.genesis(K1)] + [start(e) for e in epochs]]], [K1]).write(self.data)
+            self.ok() if good else self.bad("epoch")
+
+    def test_anchors(self) -> None:
+        j = fx.sample_journal(version=2)
+        j.write(self.data)
+        whole = (self.data / "anchor").read_bytes()
+        text_of = whole[4096:].rstrip(b"\0").rpartition(b"end ")[0]
+        for change in (lambda t: t.replace(b"state open", b"state ajar"), lambda t: t.replace(b"mac 5a", b"mac 5"),
+                       lambda t: t.replace(b"state open\n", b""), lambda t: t[:t.rfind(b"mac ")]):
+            fx.put(self.data / "anchor", fx.seal(change(text_of)).ljust(4096, b"\0"))
+            self.bad("no slot of the anchor fits")
+        fx.put(self.data / "anchor", fx.seal(text_of.replace(b"state open", b"state closed")).ljust(4096, b"\0"))
+        self.ok()
+        fx.put(self.data / "anchor", fx.seal(text_of.replace(b"anchor v2", b"anchor v3")).ljust(4096, b"\0"))
+        self.bad("another format version")
+
+    def test_trust_files_have_no_carriage_returns(self) -> None:
+        fx.small_journal().write(self.data)
+        good = fx.trust_file([K1])
+        for bad in (good.replace(b"\n", b"\r\n"), good.replace(b"fixtures.py\n", b"fixtures.py\r\n"), good + b"\r\n"):
+            with self.assertRaises(vf.UsageError):
+                self.run_it(bad)
 
 
 if __name__ == "__main__":

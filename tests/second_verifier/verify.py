@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A second, independent verifier for the journal format, version 1.
+"""A second, independent verifier for the journal format, versions 1 and 2.
 
 Written from docs/reference/journal-format.md (and from C2SP signed-note, tlog-checkpoint,
 tlog-cosignature and RFC 6962) so that it can be held against the first implementation. They share no
@@ -30,12 +30,13 @@ import sys
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Callable, Iterator, NoReturn, Optional
+from typing import Any, Callable, Iterable, Iterator, NoReturn, Optional
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-FORMAT_VERSION = 1
+FORMAT_VERSIONS = (1, 2)
+MAGIC, MAC = {1: b"LHB1", 2: b"LHB2"}, {1: 0, 2: 32}  # of a batch, by version; the MAC is for its writer alone
 ZERO32 = bytes(32)
 U64 = 1 << 64
 SEGMENT_HEADER, BATCH_HEADER, SLOT = 96, 16, 4096
@@ -358,6 +359,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     3: ("journal.heartbeat", seq()),
     4: ("journal.key_rotated", seq(KEY, KEY)),
     5: ("journal.clock_jumped", seq(INSTANT)),
+    7: ("journal.converted", seq(VERSION)),
+    8: ("journal.tail_resolved", seq(enum("tail action", 2), V64, V64)),
     6: ("settings.changed", seq(SPAN, SPAN, SPAN, SPAN, SPAN)),
     10: ("class.put", seq(CLASS, TEXT, enum("resource kind", 5), option(TEXT), V64, BOOL)),
     11: ("pool.put", seq(POOL, TEXT, enum("strategy", 2), OPT_SPANS, OPT_SPANS, option(SPAN))),
@@ -601,22 +604,28 @@ class Checkpoint:
 
 # ---------------------------------------------------------------- anchor, tree and trust files
 
-def sealed_lines(raw: bytes, first: str) -> tuple[list[str], Checkpoint]:
-    """Checks the `end` line; returns the lines before `checkpoint`, less the first one, and the note."""
+def sealed_lines(raw: bytes, first: str, newest: int = 1) -> tuple[int, list[str], Checkpoint]:
+    """Checks the `end` line; returns the version, the lines before `checkpoint`, less the first one, and the note."""
     start = raw.rfind(b"\nend ", 0, len(raw)) + 1
     if start == 0 or raw[start:] != b"end " + sha256(raw[:start]).hex().encode() + b"\n":
         raise Malformed("its `end` line does not fit")
     head, mark, note = raw[:start].partition(b"\ncheckpoint\n")
+    if newest > 1 and head.startswith(first.encode() + b"2\n"):
+        note, _, mac = note[:-1].rpartition(b"\n")
+        note += b"\n"
+        if not re.fullmatch(b"mac [0-9a-f]{64}", mac):
+            raise Malformed("its last line but one is not a `mac` line")
     try:
         lines = head.decode("utf-8").split("\n")
     except UnicodeDecodeError:
         raise Malformed("not UTF-8") from None
-    if lines[0] != first:
-        newer = re.fullmatch(re.escape(first[:-1]) + "(?:[2-9]|[1-9][0-9]+)", lines[0])
-        raise (NewerFormat if newer else Malformed)(f"begins with {lines[0][:40]!r}, not {first!r} (another format version?)")
+    number = re.fullmatch(re.escape(first) + "([1-9][0-9]*)", lines[0])
+    version = int(number[1]) if number else 0
+    if not 1 <= version <= newest:
+        raise (NewerFormat if version else Malformed)(f"begins with {lines[0][:40]!r} (another format version?)")
     if not mark:
         raise Malformed("no `checkpoint` line")
-    return lines[1:], Checkpoint.parse(note)
+    return version, lines[1:], Checkpoint.parse(note)
 
 
 def fields_of(lines: list[str], names: list[str]) -> list[str]:
@@ -639,8 +648,11 @@ class Anchor:
 
 
 def parse_anchor(raw: bytes) -> Anchor:
-    lines, note = sealed_lines(raw, "leasehold-anchor v1")
-    v = fields_of(lines, ["counter", "origin", "epoch", "size", "head", "root", "key", "time"])
+    version, lines, note = sealed_lines(raw, "leasehold-anchor v", newest=2)
+    state = [] if version == 1 else ["state"]
+    v = fields_of(lines, ["counter", "origin", "epoch", *state, "size", "head", "root", "key", "time"])
+    if state and v.pop(3) not in ("open", "closed"):
+        raise Malformed("its state is neither open nor closed")
     decimal(v[2]), decimal(v[7])  # epoch and time: checked for form only, the page ties them to nothing
     return Anchor(decimal(v[0]), v[1], decimal(v[3]), hex_bytes(v[4], 32), hex_bytes(v[5], 32), v[6], note)
 
@@ -683,7 +695,7 @@ class TreeFile:
 
 def read_tree(path: Path) -> TreeFile:
     try:
-        lines, note = sealed_lines(path.read_bytes(), "leasehold-tree v1")
+        _, lines, note = sealed_lines(path.read_bytes(), "leasehold-tree v")
         v = fields_of(lines, ["size", "head"] + ["part"] * (len(lines) - 2))
         tree = TreeFile(decimal(v[0]), hex_bytes(v[1], 32), [hex_bytes(p, 32) for p in v[2:]], note, path.name)
         if len(tree.parts) != tree.size.bit_count():
@@ -706,6 +718,8 @@ class Trust:
 def read_trust(path: Path) -> Trust:
     try:
         raw = path.read_bytes()
+        if b"\r" in raw:
+            raise Malformed("a carriage return; lines end with a line feed alone")
         head, mark, note = raw.partition(b"\ncheckpoint\n")
         text = (head + b"\n" if mark else raw).decode("utf-8")
         if not text.endswith("\n"):
@@ -740,37 +754,51 @@ class Frame:
     signatures: list[bytes]
 
 
-def sealed_batch(data: bytes, at: int) -> Optional[tuple[bytes, int]]:
-    """Payload and record count of the batch at this offset if magic, length and checksum fit."""
+@dataclass
+class Batch:
+    payload: bytes  # the frames
+    count: int
+    start: int  # offset of the first frame
+    end: int
+
+
+def sealed_batch(data: bytes, at: int, version: int) -> Optional[Batch]:
+    """The batch at this offset if magic, length and checksum fit."""
     head = data[at:at + BATCH_HEADER]
-    if len(head) < BATCH_HEADER or head[:4] != b"LHB1":
+    if len(head) < BATCH_HEADER or head[:4] != MAGIC[version]:
         return None
     length, count, crc = (int.from_bytes(head[i:i + 4], "little") for i in (4, 8, 12))
     if length > MAX_PAYLOAD or at + BATCH_HEADER + length > len(data):
         return None
     payload = data[at + BATCH_HEADER:at + BATCH_HEADER + length]
-    return (payload, count) if zlib.crc32(payload, zlib.crc32(head[4:12])) == crc else None
+    if zlib.crc32(payload, zlib.crc32(head[4:12])) != crc:
+        return None
+    start = at + BATCH_HEADER
+    return Batch(payload[MAC[version]:], count if length >= MAC[version] else 0, start + MAC[version], start + length)
 
 
-def good_batch_after(data: bytes, at: int, sequence: int) -> Optional[int]:
+def good_batch_after(data: bytes, begin: int, sequence: int, versions: Iterable[int]) -> Optional[int]:
     """Where a good batch of records of that sequence and later ones begins, at this offset or after it."""
-    while (at := data.find(b"LHB1", at)) >= 0:
-        if batch := sealed_batch(data, at):
-            try:
-                if min([decode_record(f.hashed).sequence for f in frames_of(*batch, at)]) >= sequence:
-                    return at
-            except Malformed:
-                pass
-        at += 1
+    for version in versions:
+        at = begin
+        while (at := data.find(MAGIC[version], at)) >= 0:
+            if batch := sealed_batch(data, at, version):
+                try:
+                    if min([decode_record(f.hashed).sequence for f in frames_of(batch)]) >= sequence:
+                        return at
+                except Malformed:
+                    pass
+            at += 1
     return None
 
 
-def frames_of(payload: bytes, count: int, base: int) -> Iterator[Frame]:
+def frames_of(batch: Batch) -> Iterator[Frame]:
+    payload, count = batch.payload, batch.count
     r = Reader(payload)
     if not 1 <= count <= MAX_COUNT:
         raise Malformed(f"a batch of {count} records")
     for _ in range(count):
-        offset = base + r.pos
+        offset = batch.start + r.pos
         word = int.from_bytes(r.take(4), "little")
         length, signatures = word >> 2, word & 3
         if not MIN_RECORD <= length <= MAX_RECORD or signatures > 2:
@@ -780,11 +808,11 @@ def frames_of(payload: bytes, count: int, base: int) -> Iterator[Frame]:
         raise Malformed(f"{len(payload) - r.pos} bytes of the batch belong to no record")
 
 
-def first_frame(data: bytes, at: int) -> list[Optional[Frame]]:
+def first_frame(data: bytes, at: int, version: int) -> list[Optional[Frame]]:
     """The first record of the batch at this offset, to look at only; [None] if there is none."""
-    batch = sealed_batch(data, at)
+    batch = sealed_batch(data, at, version)
     try:
-        return [next(frames_of(*batch, at + BATCH_HEADER))] if batch else [None]
+        return [next(frames_of(batch))] if batch else [None]
     except Malformed:
         return [None]
 
@@ -821,6 +849,10 @@ class Verifier:
         self.head, self.stamp = ZERO32, 0
         self.key: Optional[bytes] = None  # the one that signs checkpoints of the present size
         self.segment = 0
+        self.version = 0  # of the segment; 0 before the first
+        self.due = self.converts = False  # whether the record before was of an earlier version, or is not at hand
+        self.begins = 0  # sequence of the segment's first record
+        self.epoch = 0
         self.torn: Optional[dict] = None
         self.opened = 0  # the last segment with a header that fits
         self.unknown = self.rotations = 0
@@ -915,16 +947,15 @@ class Verifier:
         self.opened = number
         start = self.tree.size
         while at < end:
-            batch = sealed_batch(data, at)
+            batch = sealed_batch(data, at, self.version)
             if batch is None:
-                later = good_batch_after(data, at + 1, self.tree.size)
+                later = good_batch_after(data, at + 1, self.tree.size, [self.version])
                 self.maybe_torn(later, at, end, last, "no good batch, and not the torn end of one")
                 break
-            payload, count = batch
-            offset, at = at, at + BATCH_HEADER + len(payload)
+            offset, at = at, batch.end
             try:
-                frames = list(frames_of(payload, count, offset + BATCH_HEADER))
-                for frame, later in zip(frames, frames[1:] + first_frame(data, at)):
+                frames = list(frames_of(batch))
+                for frame, later in zip(frames, frames[1:] + first_frame(data, at, self.version)):
                     offset = frame.offset
                     self.record(frame, later)
             except Malformed as e:
@@ -946,14 +977,20 @@ class Verifier:
     def header(self, number: int, data: bytes, last: bool) -> Optional[int]:
         h = data[:SEGMENT_HEADER]
         if len(h) < SEGMENT_HEADER or zlib.crc32(h[:92]) != int.from_bytes(h[92:], "little"):
-            later = good_batch_after(data, 0, self.tree.size)  # OPEN: here too, of the missing records or later ones
+            possible = FORMAT_VERSIONS[max(self.version, 1) - 1:]  # a later version may begin here, an earlier one not
+            later = good_batch_after(data, 0, self.tree.size, possible)  # OPEN: of the missing records or later ones
             self.maybe_torn(later, 0, len(data.rstrip(b"\0")), last, "bad segment header")
             return None
         version, named = (int.from_bytes(h[i:i + 4], "little") for i in (8, 12))
         if h[:8] != b"LHSEGMNT":
             self.fail("not a segment", 0)
-        if version != FORMAT_VERSION:
-            self.fail(f"format version {version}; this verifier knows version {FORMAT_VERSION}", 8)
+        if version not in FORMAT_VERSIONS:
+            self.fail(f"format version {version}; this verifier knows {FORMAT_VERSIONS}", 8)
+        if version < self.version:
+            self.fail(f"format version {version} after {self.version}", 8)
+        before, self.version, self.begins = self.version, version, self.tree.size
+        self.due = 0 < before < version
+        self.converts = self.due or before == 0 and self.tree.size > 0
         if named != number:
             self.fail(f"segment says that it is number {named}", 12)
         if int.from_bytes(h[16:24], "little") != self.tree.size:
@@ -969,9 +1006,9 @@ class Verifier:
 
     def first_link(self, data: bytes) -> None:
         """If the first record of a segment shows that the one before it was altered, that is what is wrong first."""
-        batch = sealed_batch(data, SEGMENT_HEADER)
+        batch = sealed_batch(data, SEGMENT_HEADER, self.version)
         try:
-            frames = list(frames_of(*batch, SEGMENT_HEADER + BATCH_HEADER)) if batch else []
+            frames = list(frames_of(batch)) if batch else []
             if frames and self.tree.size > self.first and decode_record(frames[0].hashed).sequence == self.tree.size:
                 if frames[0].hashed[:32] != self.head:
                     self.broken_link(frames[0], frames[1] if len(frames) > 1 else None)
@@ -998,6 +1035,15 @@ class Verifier:
             raise Malformed("the first record, and no other, is a journal.genesis")
         if r.kind == 1 and 11 in r.parts:
             raise Malformed("the genesis record continues a command")
+        first = r.sequence == self.begins
+        if first and self.due and r.kind != 7:
+            raise Malformed("the first segment of a new format version does not begin with a conversion record")
+        if r.kind == 7 and not (first and self.converts and r.body[0] == self.version):
+            raise Malformed("a conversion record that does not begin the first segment of its format version")
+        if r.kind == 2:
+            if r.body[0] <= self.epoch:
+                raise Malformed(f"epoch {r.body[0]} after epoch {self.epoch}")
+            self.epoch = r.body[0]
         digest = sha256(frame.hashed)
         if len(frame.signatures) != len(r.signers):
             raise Malformed(f"{len(frame.signatures)} signatures for {len(r.signers)} signers")
@@ -1006,8 +1052,8 @@ class Verifier:
                 raise Malformed(f"signature of {signer.hex()} is wrong")
         if r.kind == 1:
             version, origin, self.key, _software = r.body
-            if version != FORMAT_VERSION:
-                raise Malformed(f"journal of format version {version}; this verifier knows version {FORMAT_VERSION}")
+            if version != self.version:
+                raise Malformed(f"journal of format version {version} in a segment of version {self.version}")
             if origin != self.trust.origin:
                 raise Malformed(f"journal of origin {origin!r}, not {self.trust.origin!r}")
             if self.key not in self.trust.keys:
@@ -1072,6 +1118,7 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         "ok": bad is None, "origin": trust.origin,
         "records": v.tree.size, "first_sequence": v.first,
         "complete_to": complete_to if bad is None else 0, "proved_by": proved_by if bad is None else None,
+        "chained_not_signed": v.tree.size - (v.proved["anchor"] or 0) if bad is None else None,
         "proofs": v.proved, "segments": len(v.folder.segments), "rotations": v.rotations,
         "unknown_kinds": v.unknown, "torn": v.torn, "notes": v.notes, "first_bad": bad,
     }
@@ -1097,6 +1144,8 @@ def main(argv: Optional[list[str]] = None) -> int:
     elif result["ok"]:
         print(f"ok: {result['origin']}: records {result['first_sequence']} to {result['records'] - 1}; "
               f"complete to size {result['complete_to']}, proved by {result['proved_by']}")
+        if result["chained_not_signed"]:
+            print(f"{result['chained_not_signed']} records after the checkpoint are chained, not signed")
         if result["torn"]:
             print("torn end, not counted: segment {segment}, offset {offset}, {bytes} bytes".format(**result["torn"]))
         print("\n".join(f"note: {n}" for n in result["notes"]), end="\n" if result["notes"] else "")

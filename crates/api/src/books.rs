@@ -90,6 +90,9 @@ pub struct UsageReport {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated. Later parts of the window are left out.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// One line per group.
     pub lines: Vec<UsageLine>,
 }
@@ -124,6 +127,9 @@ pub struct CapacityReport {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// One line per group.
     pub lines: Vec<CapacityUse>,
 }
@@ -157,6 +163,9 @@ pub struct CostReport {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// One line per group.
     pub lines: Vec<CostLine>,
     /// All lines together, one amount per currency.
@@ -178,6 +187,9 @@ pub struct CostRateLine {
 pub struct CostRate {
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// One line per group: cost per hour.
     pub lines: Vec<CostRateLine>,
     /// All lines together, one amount per currency.
@@ -192,6 +204,9 @@ pub struct Forecast {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// Cost from the beginning of the month up to `as_of`.
     pub accrued: Vec<Amount>,
     /// Cost of the month if every lease ends at its deadline and no lease is granted or renewed.
@@ -294,6 +309,9 @@ pub struct WasteReport {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// Sums by headline and by the grouping that was asked for.
     pub sums: Vec<WasteSum>,
     /// The leases with the most waste, at most `limit`.
@@ -335,6 +353,9 @@ pub struct SensitivityReport {
     pub stretch: Stretch,
     /// The instant up to which the journal was evaluated.
     pub as_of: When,
+    /// Size of the journal on which the figures are based. A checkpoint of this size or larger signs every record that
+    /// they follow from.
+    pub as_of_size: u64,
     /// One entry per workload.
     pub workloads: Vec<WorkloadSensitivity>,
 }
@@ -369,7 +390,8 @@ pub struct Quote {
     /// Code of the denial. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
-    /// Why it would be denied, as a sentence. Absent if it would be granted.
+    /// Why it would be denied, as a sentence; without figures if the request names a node on which the caller may not
+    /// see anything. Absent if it would be granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// Name of the pool in which it would be placed; if it would be denied, the pool that was asked for. Absent if

@@ -42,7 +42,7 @@ codes! {
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
     BODY_TOO_LARGE 413 "body_too_large" "The body is larger than the limit.";
     NOT_JSON 415 "unsupported_media_type" "The body's Content-Type is not application/json.";
-    BAD_NAME 422 "bad_name" "A name is empty, too long or has invisible characters.";
+    BAD_NAME 422 "bad_name" "A name is empty, too long, has invisible characters, or, for a new name, consists of digits only.";
     BAD_QUANTITY 422 "bad_quantity" "A quantity is malformed or does not fit its class.";
     BAD_ID 422 "bad_id" "An id is not 32 hexadecimal digits.";
     TENANT_NEEDED 422 "tenant_needed" "The token belongs to no tenant, so the request must name one.";

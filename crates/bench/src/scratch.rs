@@ -1,7 +1,7 @@
 //! Temporary directories and journals, on the disk of the build directory rather than a memory file system.
 
 use leasehold_cell::{Clock, SystemClock};
-use leasehold_journal::{FileJournal, Journal, Keys, Options, RealDisk};
+use leasehold_journal::{FileJournal, Journal, Keys, Local, Options, RealDisk, Secret};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,9 +18,13 @@ pub(crate) fn keys() -> Arc<Keys> {
     Arc::new(Keys::new(ORIGIN, &[7; 32]).expect("a valid origin"))
 }
 
+pub(crate) fn local() -> Local {
+    Local::new(Secret::new([7; 32]))
+}
+
 pub(crate) fn create(folder: &Path) -> Arc<FileJournal> {
     let disk = Arc::new(RealDisk::new(folder));
-    let journal = FileJournal::create(disk, Options::default(), keys(), SystemClock::new().wall());
+    let journal = FileJournal::create(disk, Options::default(), keys(), local(), SystemClock::new().wall());
     let journal = Arc::new(journal.expect("a journal can be created"));
     journal.prepare().expect("there is room");
     journal
@@ -28,7 +32,7 @@ pub(crate) fn create(folder: &Path) -> Arc<FileJournal> {
 
 pub(crate) fn open(folder: &Path) -> Arc<FileJournal> {
     let disk = Arc::new(RealDisk::new(folder));
-    let (journal, _) = FileJournal::open(disk, Options::default(), keys(), SystemClock::new().wall())
+    let (journal, _) = FileJournal::open(disk, Options::default(), keys(), local(), SystemClock::new().wall())
         .unwrap_or_else(|error| panic!("the journal opens: {error}"));
     Arc::new(journal)
 }

@@ -21,7 +21,7 @@ fn batches() -> Vec<Batch> {
     let mut all = Vec::new();
     let mut setup = Batch::new(0);
     let genesis = leasehold_model::body::Genesis {
-        format_version: 1,
+        format_version: leasehold_model::FORMAT_VERSION,
         origin: crate::work::name(scratch::ORIGIN),
         public_key: scratch::keys().public_keys()[0],
         software: crate::work::name("leasehold bench"),

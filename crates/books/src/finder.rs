@@ -5,6 +5,7 @@
 
 use crate::bytes::{optional, present};
 use crate::facts::{Books, BooksError};
+use crate::seal::Commit;
 use crate::store::{FINDER, Store};
 use leasehold_meter::Window;
 use leasehold_meter::column::Column;
@@ -30,6 +31,9 @@ leasehold_model::fields! {
         pub earliest: Instant,
         /// When the last of its closed leases ended.
         pub latest: Instant,
+        /// The commit that wrote the page last; its cursor is 0 if none did.
+        pub cursor: u64,
+        pub hash: [u8; 32],
     }
 }
 
@@ -45,7 +49,7 @@ impl Finder {
     pub(crate) fn granted(&mut self, lease: LeaseNo, at: Instant) {
         let page = usize::try_from(lease.0 / PAGE_LEASES).expect("fewer than 2^64 pages");
         while self.pages.len() <= page {
-            self.pages.push(PageHead { earliest: at, latest: Instant(0) });
+            self.pages.push(PageHead { earliest: at, latest: Instant(0), cursor: 0, hash: [0; 32] });
         }
     }
 
@@ -63,15 +67,31 @@ impl Finder {
         pages.into_iter().map(|page| Ok((page, encode(&self.page(page, store)?)))).collect()
     }
 
-    pub(crate) fn written(&mut self) {
+    /// The heads of all pages, once a commit has written those that have changed.
+    pub(crate) fn heads_after(&self, commit: &Commit) -> Vec<PageHead> {
+        let mut pages = self.pages.clone();
+        for lease in self.fresh.keys() {
+            if let Some(head) = usize::try_from(lease / PAGE_LEASES).ok().and_then(|page| pages.get_mut(page)) {
+                (head.cursor, head.hash) = (commit.cursor, commit.hash);
+            }
+        }
+        pages
+    }
+
+    pub(crate) fn written(&mut self, commit: &Commit) {
+        self.pages = self.heads_after(commit);
         self.fresh.clear();
     }
 
     /// The positions of a page's leases, in order of number; `None` for leases that are not closed.
     fn page(&self, page: u64, store: &Store) -> Result<Vec<Option<u64>>, BooksError> {
-        let mut places = match store.entry(FINDER, page)? {
-            Some(bytes) => decode(&bytes).map_err(|_| store.damage())?,
-            None => vec![None; PAGE_PLACES],
+        let head = usize::try_from(page).ok().and_then(|page| self.pages.get(page));
+        let written = head.map_or(Commit::default(), |head| Commit { cursor: head.cursor, hash: head.hash });
+        let mut places = match store.entry_of_commit(FINDER, page)? {
+            // An older version of the page, or one that a later state wrote, is not the page.
+            Some((commit, bytes)) if commit == written => decode(&bytes).map_err(|_| store.damage())?,
+            None if written.cursor == 0 => vec![None; PAGE_PLACES],
+            _ => return Err(store.damage()),
         };
         let first = page * PAGE_LEASES;
         for (lease, place) in self.fresh.range(first..first + PAGE_LEASES) {

@@ -158,6 +158,8 @@ impl Books {
             | Body::Heartbeat(_)
             | Body::KeyRotated(_)
             | Body::ClockJumped(_)
+            | Body::Converted(_)
+            | Body::TailResolved(_)
             | Body::Unknown { .. }
             // Rules of the engine; their consequences have their own records.
             | Body::SettingsChanged(_)

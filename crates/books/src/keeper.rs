@@ -5,8 +5,9 @@
 
 use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
+use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{self, FINDER, HEADS, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
-use leasehold_journal::Journal;
+use leasehold_journal::{Journal, MacKey};
 use leasehold_model::codec::Field;
 use leasehold_model::record::Hash;
 use std::ops::ControlFlow;
@@ -15,6 +16,10 @@ use std::path::{Path, PathBuf};
 const VERSION_KEY: u64 = 0;
 const LAST_KEY: u64 = 1;
 const STATE_KEY: u64 = 2;
+/// The number of entries of `STORIES`, the one table in which an entry may be absent.
+const STORIES_KEY: u64 = 3;
+/// The file's own identity; not bound to itself.
+const FILE_KEY: u64 = 4;
 
 /// The result of opening the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +28,8 @@ pub enum Opened {
     Continued,
     /// There was no file.
     New,
-    /// The file was discarded, because it has another version, belongs to another journal, is ahead of it, or is
-    /// damaged.
+    /// The file was discarded, because it has another version, belongs to another journal, is ahead of it, is damaged,
+    /// or was not written with this secret.
     Rebuilt(&'static str),
 }
 
@@ -71,8 +76,8 @@ impl Keeper {
         Self { books: Books::default(), path: None, committed: 0 }
     }
 
-    /// Opens the books at `path` for this journal, or starts with empty books.
-    pub fn open(path: &Path, journal: &dyn Journal) -> Result<(Self, Opened), BooksError> {
+    /// Opens the books at `path` for this journal, or starts with empty books. `key` authenticates the file's entries.
+    pub fn open(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<(Self, Opened), BooksError> {
         let existed = path.exists();
         // If panics abort the process, a file that causes a panic would prevent every start. A marker file next to it
         // shows that the last attempt to open it did not finish.
@@ -81,7 +86,7 @@ impl Keeper {
             Err("the last attempt to open it did not finish")
         } else {
             std::fs::write(&mark, []).map_err(io)?;
-            Self::load(path, journal)
+            Self::load(path, journal, key)
         };
         let why = match loaded {
             Ok(Some(keeper)) => {
@@ -95,35 +100,57 @@ impl Keeper {
             std::fs::remove_file(path).map_err(io)?;
         }
         std::fs::remove_file(&mark).map_err(io)?;
-        let books = Books::new(Store::open(path).map_err(io)?);
+        let mut file = [0; FILE_BYTES];
+        getrandom::fill(&mut file).map_err(io)?;
+        let store = Store::open(path, Seal { key: key.clone(), file }).map_err(io)?;
+        let books = Books::new(store);
         let opened = if existed { Opened::Rebuilt(why) } else { Opened::New };
         Ok((Self { books, path: Some(path.to_owned()), committed: 0 }, opened))
     }
 
-    fn load(path: &Path, journal: &dyn Journal) -> Result<Option<Self>, &'static str> {
+    /// Whether the books at `path` can be continued; if not, why. The file is left as it is.
+    pub fn check(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<(), &'static str> {
+        match Self::load(path, journal, key)? {
+            Some(_) => Ok(()),
+            None => Err("there is none, or it contains nothing"),
+        }
+    }
+
+    fn load(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<Option<Self>, &'static str> {
         if !path.exists() {
             return Ok(None);
         }
-        const DAMAGED: &str = "it is damaged";
+        const DAMAGED: &str = "it is damaged, or was not written with local.secret";
         // A damaged file can make the store panic; this is treated as damage.
-        let opened = std::panic::catch_unwind(|| Store::open(path)).map_err(|_| DAMAGED)?;
-        let store = opened.map_err(|_| DAMAGED)?;
-        let entry = |key| store.entry(STATE, key).map_err(|_| DAMAGED);
-        let Some(version) = entry(VERSION_KEY)? else { return Ok(None) };
+        let anonymous = Seal { key: key.clone(), file: [0; FILE_BYTES] };
+        let opened = std::panic::catch_unwind(|| Store::open(path, anonymous)).map_err(|_| DAMAGED)?;
+        let mut store = opened.map_err(|_| DAMAGED)?;
+        let Some(file) = store.entry(STATE, FILE_KEY).map_err(|_| DAMAGED)? else { return Ok(None) };
+        store.set_file(file.try_into().map_err(|_| DAMAGED)?);
+        let entry = |key| store.entry_of_commit(STATE, key).map_err(|_| DAMAGED)?.ok_or(DAMAGED);
+        let (commit, version) = entry(VERSION_KEY)?;
         if version != BOOKS_VERSION.to_le_bytes() {
             return Err("it has another format version");
         }
-        let state = entry(STATE_KEY)?.ok_or(DAMAGED)?;
-        let last = entry(LAST_KEY)?.ok_or(DAMAGED)?;
+        let [last, state, stories] = [entry(LAST_KEY)?, entry(STATE_KEY)?, entry(STORIES_KEY)?];
+        // Each was written by the same commit: none of them is older than the others.
+        if [&last, &state, &stories].iter().any(|(of, _)| *of != commit) || last.1 != commit.hash {
+            return Err(DAMAGED);
+        }
+        let (state, stories) = (state.1, stories.1);
         let mut books = Books::new(store);
         let chunks = books.read_state(&state).map_err(|_| DAMAGED)?;
         books.read_heads(chunks).map_err(|_| DAMAGED)?;
+        let kept = books.store.count(STORIES).map_err(|_| DAMAGED)?;
+        if books.cursor != commit.cursor || stories != kept.to_le_bytes() {
+            return Err(DAMAGED);
+        }
+        books.stories.kept = kept;
         if books.cursor > journal.head().size {
             return Err("it is ahead of the journal");
         }
-        if hash_before(journal, books.cursor).map_err(|_| "the journal does not contain its last record")?[..]
-            != last[..]
-        {
+        let last = hash_before(journal, books.cursor).map_err(|_| "the journal does not contain its last record")?;
+        if last != commit.hash {
             return Err("it belongs to another journal");
         }
         let committed = books.cursor;
@@ -164,17 +191,21 @@ impl Keeper {
 
     /// Writes the changes. The books can be read meanwhile but must not change.
     pub fn write(&self, journal: &dyn Journal) -> Result<Written, BooksError> {
-        let Some(file) = &self.books.store.file else { return Ok(Written { cursor: self.books.cursor }) };
         let books = &self.books;
+        let Some(file) = &books.store.file else {
+            return Ok(Written { commit: Commit { cursor: books.cursor, hash: [0; 32] }, stories_kept: 0 });
+        };
         // After damage, nothing must be written.
         books.sound(())?;
-        let last = hash_before(journal, books.cursor)?;
+        let commit = Commit { cursor: books.cursor, hash: hash_before(journal, books.cursor)? };
+        let seal = &file.seal;
         let writing = file.database.begin_write().map_err(io)?;
+        let stories_kept;
         {
             let mut segments = writing.open_table(SEGMENTS).map_err(io)?;
             for place in &books.store.fresh_places {
                 if let Some(bytes) = books.store.fresh_segment(*place) {
-                    store::write(&mut segments, SEGMENTS, *place, bytes).map_err(io)?;
+                    store::write(&mut segments, seal, SEGMENTS, *place, None, bytes).map_err(io)?;
                 }
             }
             for place in &books.store.dropped {
@@ -183,48 +214,57 @@ impl Keeper {
             let mut rows = writing.open_table(ROWS).map_err(io)?;
             let first = books.chunks.len() - books.fresh_chunks.len();
             for (number, chunk) in (first as u64..).zip(&books.fresh_chunks) {
-                store::write(&mut rows, ROWS, number, chunk).map_err(io)?;
+                store::write(&mut rows, seal, ROWS, number, None, chunk).map_err(io)?;
             }
             let mut heads = writing.open_table(HEADS).map_err(io)?;
             for (number, head) in (first as u64..).zip(&books.chunks[first..]) {
-                store::write(&mut heads, HEADS, number, &encoded(head)).map_err(io)?;
+                store::write(&mut heads, seal, HEADS, number, None, &encoded(head)).map_err(io)?;
             }
             let mut finder = writing.open_table(FINDER).map_err(io)?;
             for (page, bytes) in books.finder.dirty(&books.store)? {
-                store::write(&mut finder, FINDER, page, &bytes).map_err(io)?;
+                store::write(&mut finder, seal, FINDER, page, Some(&commit), &bytes).map_err(io)?;
             }
             let mut stays = writing.open_table(STAYS).map_err(io)?;
             for (list, bytes) in books.stays.fresh() {
-                store::write(&mut stays, STAYS, list, bytes).map_err(io)?;
+                store::write(&mut stays, seal, STAYS, list, None, bytes).map_err(io)?;
             }
             let mut stories = writing.open_table(STORIES).map_err(io)?;
+            let mut kept = books.stories.kept;
             for (number, bytes) in books.stories.fresh() {
-                store::write(&mut stories, STORIES, number, bytes).map_err(io)?;
+                kept += u64::from(store::write(&mut stories, seal, STORIES, number, None, bytes).map_err(io)?);
             }
             let mut state = writing.open_table(STATE).map_err(io)?;
-            let entries: [(u64, &[u8]); 3] =
-                [(VERSION_KEY, &BOOKS_VERSION.to_le_bytes()), (LAST_KEY, &last), (STATE_KEY, &books.to_state())];
+            let entries: [(u64, &[u8]); 4] = [
+                (VERSION_KEY, &BOOKS_VERSION.to_le_bytes()),
+                (LAST_KEY, &commit.hash),
+                (STATE_KEY, &books.to_state(&commit)),
+                (STORIES_KEY, &kept.to_le_bytes()),
+            ];
             for (key, bytes) in entries {
                 store::remove(&mut state, key).map_err(io)?;
-                store::write(&mut state, STATE, key, bytes).map_err(io)?;
+                store::write(&mut state, seal, STATE, key, Some(&commit), bytes).map_err(io)?;
             }
+            // Under no identity, so that it can be read before it is known.
+            let anonymous = Seal { key: seal.key.clone(), file: [0; FILE_BYTES] };
+            store::write(&mut state, &anonymous, STATE, FILE_KEY, None, &seal.file).map_err(io)?;
+            stories_kept = kept;
         }
         writing.commit().map_err(io)?;
-        Ok(Written { cursor: books.cursor })
+        Ok(Written { commit, stories_kept })
     }
 
     /// After [`Self::write`]: drops from memory what is in the file.
     pub fn written(&mut self, written: Written) -> Result<(), BooksError> {
-        assert_eq!(written.cursor, self.books.cursor, "the books did not change while they were written");
-        self.committed = written.cursor;
+        assert_eq!(written.commit.cursor, self.books.cursor, "the books did not change while they were written");
+        self.committed = written.commit.cursor;
         let books = &mut self.books;
         if books.store.file.is_none() {
             return Ok(());
         }
         books.fresh_chunks.clear();
-        books.finder.written();
+        books.finder.written(&written.commit);
         books.stays.written();
-        books.stories.written();
+        books.stories.written(written.stories_kept);
         books.store.dropped.clear();
         books.store.forget_fresh();
         books.store.look_again().map_err(io)
@@ -247,5 +287,7 @@ impl Keeper {
 /// A finished commit.
 #[must_use]
 pub struct Written {
-    cursor: u64,
+    commit: Commit,
+    /// Entries of `STORIES` in the file.
+    stories_kept: u64,
 }

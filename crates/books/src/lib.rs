@@ -26,6 +26,7 @@ mod persist;
 mod reserved;
 mod row;
 mod scan;
+mod seal;
 mod sensitivity;
 mod stays;
 mod store;

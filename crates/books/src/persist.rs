@@ -6,6 +6,7 @@ use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
 use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
 use crate::row::{End, Life, Rare, Row};
+use crate::seal::Commit;
 use crate::stays::OnNode;
 use crate::store::HEADS;
 use crate::stories::Story;
@@ -19,7 +20,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 4;
+pub(crate) const BOOKS_VERSION: u32 = 5;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -265,7 +266,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 
 impl Books {
     /// Encodes everything that has no own entry.
-    pub(crate) fn to_state(&self) -> Vec<u8> {
+    pub(crate) fn to_state(&self, commit: &Commit) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -293,7 +294,7 @@ impl Books {
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
         put_table(&self.nodes.series, &mut out);
-        put_list(self.finder.pages.iter().copied(), &mut out);
+        put_list(self.finder.heads_after(commit).into_iter(), &mut out);
         put_varint(self.stays.lists, &mut out);
         put_varint(self.stays.nodes.len() as u64, &mut out);
         for (node, on) in &self.stays.nodes {

@@ -1,14 +1,14 @@
 //! Storage of segments, chunks and the rest: one redb file, or memory only.
 //!
-//! Every entry in the file has a checksum. If one does not match, the answer fails and the books are rebuilt from the
-//! journal.
+//! Every entry in the file has a MAC (`seal.rs`). If one does not match, because the entry is damaged or somebody else
+//! wrote it, the answer fails and the books are rebuilt from the journal.
 
-use crate::bytes::{sealed, unsealed};
 use crate::facts::BooksError;
 use crate::mix::MixMap;
+use crate::seal::{Commit, FILE_BYTES, Seal};
 use leasehold_meter::Segment;
 use leasehold_meter::timeline::{Keep, Lookup};
-use redb::{Database, ReadOnlyTable, ReadableDatabase, Table, TableDefinition, TableHandle};
+use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,22 +33,25 @@ const PAGES_BYTES: usize = 48 << 20;
 const CACHE_BYTES: usize = 512 << 20;
 
 /// Entries are split into pieces of this size. The store allocates powers of two, of which these leave little unused.
-const PIECE_BYTES: usize = (64 << 10) - 256;
+pub(crate) const PIECE_BYTES: usize = (64 << 10) - 256;
 const PIECE_BITS: u32 = 16;
 
-/// Writes an entry.
+/// Writes an entry; `commit` binds one that is rewritten in place. Answers whether there was none before.
 pub(crate) fn write(
     table: &mut Table<'_, u64, &'static [u8]>,
+    seal: &Seal,
     of: Definition,
     key: u64,
+    commit: Option<&Commit>,
     body: &[u8],
-) -> redb::Result<()> {
-    let mut all = u32::try_from(body.len().div_ceil(PIECE_BYTES)).expect("far below 4 GiB").to_le_bytes().to_vec();
-    all.extend_from_slice(body);
+) -> redb::Result<bool> {
+    let all = seal.sealed(of, key, commit, body);
+    let mut new = false;
     for (place, piece) in (key << PIECE_BITS..).zip(all.chunks(PIECE_BYTES)) {
-        table.insert(place, sealed(of.name(), place, piece).as_slice())?;
+        let before = table.insert(place, piece)?;
+        new |= before.is_none() && place == key << PIECE_BITS;
     }
-    Ok(())
+    Ok(new)
 }
 
 /// Removes an entry.
@@ -60,16 +63,8 @@ pub(crate) fn remove(table: &mut Table<'_, u64, &'static [u8]>, key: u64) -> red
 /// The stored bytes are damaged.
 struct Unsound;
 
-/// Joins the pieces of an entry; the first one starts with their number.
-fn whole(all: Vec<u8>) -> Result<Vec<u8>, Unsound> {
-    let (pieces, body) = all.split_first_chunk().ok_or(Unsound)?;
-    // Detects pieces that remained from an earlier, longer entry.
-    let sound = body.len().div_ceil(PIECE_BYTES) == u32::from_le_bytes(*pieces) as usize;
-    if sound { Ok(body.to_vec()) } else { Err(Unsound) }
-}
-
-/// Reads an entry, if there is one.
-fn read(table: &ReadOnlyTable<u64, &'static [u8]>, of: Definition, key: u64) -> Result<Option<Vec<u8>>, Unsound> {
+/// Reads the bytes of an entry, if there is one.
+fn read(table: &ReadOnlyTable<u64, &'static [u8]>, key: u64) -> Result<Option<Vec<u8>>, Unsound> {
     let first = key << PIECE_BITS;
     let mut all = Vec::new();
     for (place, entry) in (first..).zip(table.range(first..first + (1 << PIECE_BITS)).map_err(|_| Unsound)?) {
@@ -77,9 +72,9 @@ fn read(table: &ReadOnlyTable<u64, &'static [u8]>, of: Definition, key: u64) -> 
         if found.value() != place {
             return Err(Unsound);
         }
-        all.extend_from_slice(unsealed(of.name(), place, piece.value()).ok_or(Unsound)?);
+        all.extend_from_slice(piece.value());
     }
-    if all.is_empty() { Ok(None) } else { whole(all).map(Some) }
+    Ok(if all.is_empty() { None } else { Some(all) })
 }
 
 /// A cache of segments in two generations: the older one is dropped when the younger one is full.
@@ -113,6 +108,7 @@ impl Cache {
 /// The file as of its last commit.
 pub(crate) struct File {
     pub(crate) database: Database,
+    pub(crate) seal: Seal,
     segments: Option<ReadOnlyTable<u64, &'static [u8]>>,
 }
 
@@ -147,14 +143,21 @@ impl Store {
     ///
     /// The store trusts its pages and can panic if they are damaged, so all checksums are verified first. This reads
     /// the whole file.
-    pub(crate) fn open(path: &Path) -> Result<Self, redb::Error> {
+    pub(crate) fn open(path: &Path, seal: Seal) -> Result<Self, redb::Error> {
         let mut database = Database::builder().set_cache_size(PAGES_BYTES).create(path)?;
         if !database.check_integrity()? {
             return Err(redb::Error::Corrupted("page checksums do not match".to_owned()));
         }
-        let mut store = Self { file: Some(File { database, segments: None }), ..Self::in_memory() };
+        let mut store = Self { file: Some(File { database, seal, segments: None }), ..Self::in_memory() };
         store.look_again()?;
         Ok(store)
+    }
+
+    /// The identity of the file, once it was read.
+    pub(crate) fn set_file(&mut self, id: [u8; FILE_BYTES]) {
+        if let Some(file) = &mut self.file {
+            file.seal.file = id;
+        }
     }
 
     /// After a commit: reads from the new version, and drops what was written from memory.
@@ -187,8 +190,9 @@ impl Store {
     }
 
     fn read_segment(&self, place: u64) -> Option<Segment> {
-        let table = self.file.as_ref()?.segments.as_ref()?;
-        let mut segment = Segment::from_bytes(read(table, SEGMENTS, place).ok()??).ok()?;
+        let file = self.file.as_ref()?;
+        let all = read(file.segments.as_ref()?, place).ok()??;
+        let mut segment = Segment::from_bytes(file.seal.opened(SEGMENTS, place, &all)?).ok()?;
         // It is only in the file.
         drop(segment.take_bytes());
         Some(segment)
@@ -210,12 +214,36 @@ impl Store {
         }
     }
 
+    /// The stored bytes of an entry, if it is there.
+    fn stored(&self, table: Definition, key: u64) -> Result<Option<(&Seal, Vec<u8>)>, BooksError> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let damage = |Unsound| self.damage();
+        let Some(entries) = self.table(table).map_err(damage)? else { return Ok(None) };
+        let all = read(&entries, key).map_err(damage)?;
+        Ok(all.zip(self.file.as_ref()).map(|(all, file)| (&file.seal, all)))
+    }
+
     /// One entry of the file, if it exists.
     pub(crate) fn entry(&self, table: Definition, key: u64) -> Result<Option<Vec<u8>>, BooksError> {
-        self.reads.fetch_add(1, Ordering::Relaxed);
-        let entries = self.table(table).map_err(|Unsound| self.damage())?;
-        let entry = entries.map(|entries| read(&entries, table, key)).transpose();
-        entry.map(Option::flatten).map_err(|Unsound| self.damage())
+        let Some((seal, all)) = self.stored(table, key)? else { return Ok(None) };
+        seal.opened(table, key, &all).map(Some).ok_or_else(|| self.damage())
+    }
+
+    /// One entry that is rewritten in place, with the commit that wrote it.
+    pub(crate) fn entry_of_commit(&self, table: Definition, key: u64) -> Result<Option<(Commit, Vec<u8>)>, BooksError> {
+        let Some((seal, all)) = self.stored(table, key)? else { return Ok(None) };
+        seal.opened_of_commit(table, key, &all).map(Some).ok_or_else(|| self.damage())
+    }
+
+    /// How many entries a table has.
+    pub(crate) fn count(&self, table: Definition) -> Result<u64, BooksError> {
+        let Some(entries) = self.table(table).map_err(|Unsound| self.damage())? else { return Ok(0) };
+        let mut count = 0;
+        for piece in entries.iter().map_err(|_| self.damage())? {
+            let (place, _) = piece.map_err(|_| self.damage())?;
+            count += u64::from(place.value() % (1 << PIECE_BITS) == 0);
+        }
+        Ok(count)
     }
 
     /// One entry that must exist.
@@ -236,8 +264,7 @@ impl Store {
         while let Some(piece) = pieces.next() {
             let (place, piece) = piece.map_err(|_| self.damage())?;
             let (key, mut place) = (place.value() >> PIECE_BITS, place.value());
-            let sound = |place, piece: &[u8]| unsealed(table.name(), place, piece).map(<[u8]>::to_vec).ok_or(Unsound);
-            let mut all = sound(place, piece.value()).map_err(damage)?;
+            let mut all = piece.value().to_vec();
             while let Some(Ok((next, _))) = pieces.peek()
                 && next.value() >> PIECE_BITS == key
             {
@@ -246,10 +273,11 @@ impl Store {
                 if next.value() != place {
                     return Err(self.damage());
                 }
-                all.extend(sound(place, piece.value()).map_err(damage)?);
+                all.extend_from_slice(piece.value());
             }
             self.reads.fetch_add(1, Ordering::Relaxed);
-            if each(key, &whole(all).map_err(damage)?).is_break() {
+            let body = self.file.as_ref().and_then(|file| file.seal.opened(table, key, &all));
+            if each(key, &body.ok_or_else(|| self.damage())?).is_break() {
                 break;
             }
         }

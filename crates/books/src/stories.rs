@@ -159,6 +159,8 @@ pub(crate) struct Stories {
     pub(crate) blocks: BTreeMap<u64, BlockHead>,
     /// Ended, and not in the file yet.
     pub(crate) fresh: BTreeMap<u64, Vec<u8>>,
+    /// How many are in the file. An absent one means that it is not over, so that a removed one would not show.
+    pub(crate) kept: u64,
 }
 
 impl Stories {
@@ -166,8 +168,9 @@ impl Stories {
         self.fresh.iter().map(|(number, bytes)| (*number, bytes.as_slice()))
     }
 
-    pub(crate) fn written(&mut self) {
+    pub(crate) fn written(&mut self, kept: u64) {
         self.fresh.clear();
+        self.kept = kept;
     }
 
     /// The allocation with this number, if it exists.

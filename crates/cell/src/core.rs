@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// A record is sealed at least this often, to prove that nothing happened in between (SEMANTICS 6).
 const HEARTBEAT: Span = Span::from_secs(60);
 /// The number of requests whose data is loaded into the cache together before they are decided.
-const WARM: usize = 32;
+pub(crate) const WARM: usize = 32;
 
 /// A batch that is not durable yet, with the outcome of each of its requests. The replies are sent once it is durable.
 pub struct Pending<T> {
@@ -201,8 +201,8 @@ pub fn publish<T>(
     mut reply: impl FnMut(T, Reply),
 ) -> Result<(), PublishError> {
     let first = pending.batch.first_sequence();
-    let mut records = decode(&pending.batch)?;
-    now.publish(records.iter().flatten()).map_err(PublishError::Fold)?;
+    let records = Arc::new(decode(&pending.batch)?);
+    now.publish(&records).map_err(PublishError::Fold)?;
     for (ticket, decided) in pending.waiting.drain(..) {
         let answer = match decided {
             Ok(Sealed { records: Sequences { first, .. }, repeated: true, .. }) => {
@@ -214,9 +214,7 @@ pub fn publish<T>(
             }
             Ok(Sealed { records: own, refused, repeated }) => {
                 let at = usize::try_from(own.first - first).expect("a batch is small");
-                let own = records[at..at + own.count as usize].iter_mut();
-                let records = own.map(|r| r.take().expect("a record answers one request")).collect();
-                Ok(Sealed { records, refused, repeated })
+                Ok(Sealed { records: Records::part_of(&records, at..at + own.count as usize), refused, repeated })
             }
             Err(unsealed) => Err(unsealed),
         };
@@ -226,8 +224,7 @@ pub fn publish<T>(
     Ok(())
 }
 
-/// The records of a batch. Each is taken by the request that it answers.
-fn decode(batch: &Batch) -> Result<Vec<Option<Record>>, PublishError> {
+fn decode(batch: &Batch) -> Result<Vec<Record>, PublishError> {
     if batch.is_empty() {
         return Ok(Vec::new());
     }
@@ -235,14 +232,17 @@ fn decode(batch: &Batch) -> Result<Vec<Option<Record>>, PublishError> {
     let mut records = Vec::with_capacity(batch.count() as usize);
     for frame in batch.frames() {
         let frame = frame.map_err(|damage| damaged(&damage))?;
-        records.push(Some(frame.decode().map_err(|error| damaged(&error))?));
+        match frame.decode() {
+            Ok(record) => records.push(record),
+            Err(error) => return Err(damaged(&error)),
+        }
     }
     Ok(records)
 }
 
 /// The records of an earlier command: the one at `first` and those that continue it.
 pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<Records, PublishError> {
-    let mut records = Records::new();
+    let mut records = Vec::new();
     let mut damaged = None;
     let scanned = journal.scan(first, &mut |sequence, raw| match raw.decode() {
         Ok(record) if sequence == first || record.continues => {
@@ -256,5 +256,5 @@ pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<Records
         }
     });
     scanned.map_err(PublishError::Read)?;
-    damaged.map_or(Ok(records), Err)
+    damaged.map_or_else(|| Ok(records.into()), Err)
 }

@@ -1,5 +1,6 @@
 //! The view for readers: a second fold, of durable records only.
 
+use crate::core::WARM;
 use crate::stats::Published;
 use leasehold_engine::{FoldError, Readers, State};
 use leasehold_model::Record;
@@ -50,14 +51,17 @@ impl Now {
     }
 
     /// Applies records that have become durable.
-    pub(crate) fn publish<'r>(&self, records: impl Iterator<Item = &'r Record>) -> Result<(), FoldError> {
+    pub(crate) fn publish(&self, records: &[Record]) -> Result<(), FoldError> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         let observer = self.observer.get();
-        for record in records {
-            state.apply(record)?;
-            self.published.count(record);
-            if let Some(observer) = observer {
-                observer.record(record);
+        for some in records.chunks(WARM) {
+            state.warm(some);
+            for record in some {
+                state.apply(record)?;
+                self.published.count(record);
+                if let Some(observer) = observer {
+                    observer.record(record);
+                }
             }
         }
         drop(state);

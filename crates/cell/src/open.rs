@@ -140,6 +140,10 @@ impl Core {
     ) -> Result<(Self, Now, Opened), StartError> {
         let mut damaged_snapshots = Vec::new();
         let (mut state, from) = newest_state(&*journal, journal.head().size, &mut damaged_snapshots)?;
+        // Without a usable snapshot every segment is needed; the first one missing is named.
+        if let Some(segment) = journal.missing_segment().filter(|_| from == Head::EMPTY) {
+            return Err(StartError::Read(ReadError::Archived { segment }));
+        }
         let end = replay(&*journal, &mut state, from)?;
         let opened = Opened { snapshot_size: from.size, replayed: end.size - from.size, damaged_snapshots };
 
@@ -160,8 +164,12 @@ impl Core {
             };
             engine.genesis(now, genesis, &mut batch);
         }
+        for found in journal.to_seal() {
+            engine.recovered(now, found, &mut batch);
+        }
         let started = Started {
-            epoch: journal.epoch(),
+            // Epochs grow, also where an older anchor was put back.
+            epoch: journal.epoch().max(engine.state().epoch().saturating_add(1)),
             software: options.software.clone(),
             rules_version: RULES_VERSION,
             clock_accepted,
@@ -199,7 +207,7 @@ fn append_and_show(journal: &dyn Journal, now: &Now, batch: &mut Batch) -> Resul
     journal.append(batch).map_err(StartError::Append)?;
     let sealed: Result<Vec<_>, _> = batch.frames().map(|f| f.expect("it was encoded above").decode()).collect();
     let sealed = sealed.expect("a batch that was just encoded can be decoded");
-    now.publish(sealed.iter()).map_err(StartError::Fold)
+    now.publish(&sealed).map_err(StartError::Fold)
 }
 
 /// A wall clock before the last stamp, or too far after it, needs the operator's consent (SEMANTICS 2).

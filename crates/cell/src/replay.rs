@@ -11,6 +11,8 @@ use std::sync::mpsc::sync_channel;
 const WORTH_A_THREAD: u64 = 20_000;
 /// How many records are passed between the threads at a time.
 const CHUNK: usize = 256;
+/// How many records are folded at a time where there is one thread. What they need is prefetched together.
+const FOLDED_TOGETHER: usize = 32;
 
 /// Folds the records that `state` does not have yet, up to the head of the journal. The hash chain is verified from
 /// `from` on.
@@ -46,6 +48,37 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
         drop(chunks);
         reader.join().expect("the reading thread does not panic")
     })
+}
+
+/// Folds the records that `state` does not have yet, up to the record before `size`, in this thread alone. The hash
+/// chain is not verified again: `size` must be covered by a checkpoint of this process, which verified it.
+pub(crate) fn fold_checkpointed(journal: &dyn Journal, state: &mut State, size: u64) -> Result<(), StartError> {
+    let mut chunk: Vec<(Record, Option<u128>)> = Vec::with_capacity(FOLDED_TOGETHER);
+    let mut failed = None;
+    let from = state.size();
+    journal
+        .scan(from, &mut |sequence, raw| {
+            if sequence >= size {
+                return ControlFlow::Break(());
+            }
+            match raw.decode() {
+                Ok(record) => {
+                    let scope = State::scope_of(&record);
+                    chunk.push((record, scope));
+                }
+                Err(error) => failed = Some(FoldError::Decode { sequence, error }),
+            }
+            if failed.is_none() && chunk.len() == FOLDED_TOGETHER {
+                failed = state.apply_many(&chunk).err();
+                chunk.clear();
+            }
+            if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .map_err(StartError::Read)?;
+    match failed {
+        Some(error) => Err(StartError::Fold(error)),
+        None => state.apply_many(&chunk).map_err(StartError::Fold),
+    }
 }
 
 /// A placeholder for an error that the other thread reports.

@@ -275,8 +275,10 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
                 if writer_wants || waiting.stopping || (can_decide && work) {
                     break;
                 }
-                let until_due = core.next_due().since(core.stamp());
-                // If the journal has no room, timers wait, and so does the decider.
+                let silent = watch.next_due(core.engine().state().settings().node_timeout);
+                let due = silent.map_or(core.next_due(), |silent| silent.min(core.next_due()));
+                let until_due = due.since(core.stamp());
+                // If the journal has no room, timers and the loss of nodes wait, and so does the decider.
                 if can_decide && until_due.0 == 0 && core.has_room(&pending, waiting.in_flight_bytes) {
                     break;
                 }
@@ -293,8 +295,11 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
             note_seen(seen, now, &mut watch, &core, &mut requests);
             (in_flight, stopping)
         };
-        for lose in watch.take_silent(core.stamp(), core.engine().state()) {
-            requests.push_front((Ticket::of_nobody(), Request::new(Identity::default(), Command::LoseNode(lose))));
+        // Without room the loss could not be recorded, and the node would no longer be watched.
+        if core.has_room(&pending, in_flight) {
+            for lose in watch.take_silent(core.stamp(), core.engine().state()) {
+                requests.push_front((Ticket::of_nobody(), Request::new(Identity::default(), Command::LoseNode(lose))));
+            }
         }
         core.decide(&mut requests, &mut pending, in_flight);
         core.tick(&mut pending, in_flight);

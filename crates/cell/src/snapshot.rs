@@ -2,7 +2,7 @@
 //! it, read from the files. That does not slow down requests.
 
 use crate::open::{StartError, newest_state};
-use crate::replay::replay_to;
+use crate::replay::fold_checkpointed;
 use leasehold_journal::{Journal, SnapshotError};
 use std::fmt;
 
@@ -32,7 +32,7 @@ pub fn take_snapshot(journal: &dyn Journal) -> Result<Option<u64>, SnapshotFailu
     if target.size() == from.size {
         return Ok(None);
     }
-    replay_to(journal, &mut state, from, target.size()).map_err(SnapshotFailure::Replay)?;
+    fold_checkpointed(journal, &mut state, target.size()).map_err(SnapshotFailure::Replay)?;
     journal.put_snapshot(&target, &state.to_snapshot()).map_err(SnapshotFailure::Store)?;
     journal.prune_snapshots().map_err(SnapshotFailure::Store)?;
     Ok(Some(target.size()))

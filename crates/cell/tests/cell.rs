@@ -1,21 +1,21 @@
 //! The running cell: what callers and readers may rely on.
 
 use leasehold_cell::{
-    Cell, CellOptions, Clock, Inbox, ManualClock, Reply, Sealed, StartError, StartOptions, Submission, Unsealed,
-    take_snapshot,
+    Cell, CellOptions, Clock, Inbox, ManualClock, Observer, Reply, Sealed, StartError, StartOptions, Submission,
+    Unsealed, take_snapshot,
 };
 use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RequestLease};
-use leasehold_engine::{Command, Refusal, Request, State};
+use leasehold_engine::{Command, Refusal, Request, Settings, State};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, MemoryJournal, Options, RealDisk};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{NodeLost, PerPriority};
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, ResourceKind, Span,
-    Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, Body, ClassNo, ClassSpec, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Record,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 const START: Instant = Instant::from_secs(1_767_225_600);
 
@@ -93,10 +93,12 @@ fn granted(reply: &Reply) -> LeaseNo {
 fn file(folder: &Path, segment_bytes: u64, clock: &ManualClock) -> Arc<dyn Journal> {
     let options = Options { segment_bytes, index_bytes: 4096 };
     let disk = Arc::new(RealDisk::new(folder));
-    let journal = match FileJournal::open(disk.clone(), options, keys(), clock.wall()) {
-        Ok((journal, _)) => journal,
-        Err(_) => FileJournal::create(disk, options, keys(), clock.wall()).expect("a journal can be made"),
-    };
+    let journal =
+        match FileJournal::open(disk.clone(), options, keys(), leasehold_journal::conformance::local(), clock.wall()) {
+            Ok((journal, _)) => journal,
+            Err(_) => FileJournal::create(disk, options, keys(), leasehold_journal::conformance::local(), clock.wall())
+                .expect("a journal can be made"),
+        };
     Arc::new(journal)
 }
 
@@ -208,6 +210,36 @@ fn a_silent_node_is_lost_as_of_its_last_heartbeat_and_returns_with_its_next() {
     }
 }
 
+/// Sends every published record to a test.
+struct Publications(Mutex<mpsc::Sender<Record>>);
+
+impl Observer for Publications {
+    fn record(&self, record: &Record) {
+        // The test may have ended before the cell.
+        let _ = self.0.lock().expect("no test panics while it holds the sender").send(record.clone());
+    }
+    fn batch_done(&self) {}
+}
+
+#[test]
+fn a_silent_node_is_noticed_within_a_second_of_the_timeout_without_other_work() {
+    let clock = Arc::new(ManualClock::at(START));
+    let cell = start(memory(), &clock);
+    settle(&cell, TeardownMode::Immediate);
+    let settings = cell.now().read(|state| state.settings().clone());
+    let short = Settings { node_timeout: Span::from_secs(5), ..settings };
+    cell.node_seen(NodeNo(0));
+    // A reply to any command shows that the heartbeat before it was processed.
+    cell.operate(Command::ChangeSettings(short)).expect("valid settings");
+    let (to_test, records) = mpsc::channel();
+    assert!(cell.now().observe(Box::new(Publications(Mutex::new(to_test)))).is_ok());
+    // No request follows, and the next heartbeat record is due only after a minute.
+    clock.advance(Span::from_secs(6));
+    let lost = records.recv_timeout(std::time::Duration::from_secs(60)).expect("the loss is recorded");
+    assert_eq!(lost.body, Body::NodeLost(NodeLost { node: NodeNo(0), last_seen: START }));
+    assert_eq!(lost.stamp, Instant(START.0 + Span::from_secs(6).0));
+}
+
 #[test]
 fn a_full_journal_is_reported_and_not_fatal() {
     let clock = Arc::new(ManualClock::at(START));
@@ -304,6 +336,43 @@ fn copy(from: &Path, to: &Path) {
             std::fs::copy(entry.path(), target).expect("a file can be copied");
         }
     }
+}
+
+/// A batch that raises somebody's capacity, appended by somebody without the directory's secret after a clean stop.
+#[test]
+fn a_forged_tail_is_neither_folded_nor_signed() {
+    let clock = Arc::new(ManualClock::at(START));
+    let folder = tempfile::tempdir().expect("a directory");
+    let cell = start(file(folder.path(), 4 << 20, &clock), &clock);
+    settle(&cell, TeardownMode::Immediate);
+    let head = cell.journal().head();
+    cell.stop().expect("it stops");
+    let closed = leasehold_journal::OpenError::code;
+    let mut forged = Batch::new(head.size);
+    let mut gift = Record::new(head.size, START, leasehold_model::body::TenantDeleted { tenant: TenantNo(0) });
+    gift.stamp = clock.wall();
+    gift.effective_at = gift.stamp;
+    forged.push(&gift);
+    forged.seal(&head.hash, &*keys()).expect("nothing to sign");
+    let segment = folder.path().join("journal/00000001.seg");
+    let mut bytes = std::fs::read(&segment).expect("the segment");
+    bytes.extend_from_slice(forged.bytes());
+    std::fs::write(&segment, bytes).expect("written");
+
+    let disk = Arc::new(RealDisk::new(folder.path()));
+    let layout = Options { segment_bytes: 4 << 20, index_bytes: 4096 };
+    let local = leasehold_journal::conformance::local();
+    let refused = FileJournal::open(disk.clone(), layout, keys(), local.clone(), clock.wall());
+    assert_eq!(refused.err().as_ref().map(closed), Some("journal_tail_unproved"));
+    let local = leasehold_journal::Local { tail: leasehold_journal::UnprovedTail::Cut, ..local };
+    let (journal, _) = FileJournal::open(disk, layout, keys(), local, clock.wall()).expect("it is cut");
+    let cell = start(Arc::new(journal), &clock);
+    assert!(cell.now().read(|state| state.tenant(TenantNo(0)).is_some()));
+    let sealed = |sequence| cell.journal().record(sequence).expect("readable").expect("a record").decode();
+    let resolved = sealed(head.size).expect("it decodes");
+    let Body::TailResolved(tail) = resolved.body else { panic!("not what was done: {resolved:?}") };
+    assert_eq!((tail.action, tail.records), (leasehold_model::body::TailAction::Cut, 1));
+    assert!(matches!(sealed(head.size + 1).expect("it decodes").body, Body::Started(_)));
 }
 
 #[test]

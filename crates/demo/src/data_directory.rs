@@ -2,7 +2,7 @@
 
 use crate::problem::Problem;
 use leasehold_cell::Clock;
-use leasehold_journal::{FileJournal, Keys, Options, Recovered};
+use leasehold_journal::{FileJournal, Keys, Local, Options, Recovered};
 use leasehold_server::DataDirectoryError;
 use std::fs;
 use std::os::unix::fs::DirBuilderExt;
@@ -56,7 +56,8 @@ impl DemoDirectory {
         clock: &dyn Clock,
     ) -> Result<(FileJournal, Option<Recovered>), Problem> {
         let options = Options { segment_bytes, ..Options::default() };
-        self.inner.open_journal(keys, options, clock).map_err(|error| problem(&error))
+        let local = Local::new(self.inner.secret().map_err(|error| problem(&error))?);
+        self.inner.open_journal(keys, options, local, clock).map_err(|error| problem(&error))
     }
 }
 

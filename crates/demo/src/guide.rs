@@ -45,7 +45,8 @@ impl Guide<'_> {
         text.push_str(&format!("  {}\n", paint.dim("In another terminal:")));
         for (command, remark) in self.commands() {
             let command = paint.paint(Style::Cyan, &command);
-            let remark = if remark.is_empty() { String::new() } else { format!("   {}", paint.dim(remark)) };
+            let remark =
+                if remark.is_empty() { String::new() } else { format!("   {}", paint.dim(&format!("# {remark}"))) };
             text.push_str(&format!("    {command}{remark}\n"));
         }
         text + "\n"

@@ -43,6 +43,7 @@ pub(crate) fn open(directory: &DemoDirectory, pace: Pace) -> Result<Opened, Prob
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: false,
+        unproved_tail: leasehold_server::UnprovedTail::Refuse,
         new_operator_token: false,
         // The threads of the demo check the cell all the time and end with it.
         on_failure: Arc::new(|_| {}),

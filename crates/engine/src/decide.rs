@@ -1,8 +1,8 @@
 //! Deciding: a request and an instant in, records out. A decision is applied at once, so that the next request sees it.
 //! Readers have a state of their own, because this one is ahead of the disk.
 //!
-//! Beside the state, which only records change, an engine has what only deciding needs: timers, the placement index and
-//! the scheduler. They follow the fold, are not in snapshots, and can be rebuilt from any state.
+//! Beside the state, which only records change, an engine has what only deciding needs: timers, the placement index,
+//! the scheduler and an index of idempotency keys. They follow the fold, are not in snapshots, and can be rebuilt from any state.
 
 mod access;
 pub(crate) mod admission;
@@ -25,6 +25,7 @@ pub(crate) use access::TOO_MANY_APPS;
 use crate::allocation::Allocation;
 use crate::command::{Command, Request, RequestKey};
 use crate::follow::Follower;
+use crate::idempotency::{KeyIndex, RememberedKey};
 use crate::lease::Lease;
 use crate::placement::Placement;
 use crate::queue::ShapeKey;
@@ -46,6 +47,7 @@ pub struct Engine {
     timers: Timers,
     placement: Placement,
     scheduler: Scheduler,
+    keys: KeyIndex,
 }
 
 /// The records of one command while it is being decided.
@@ -90,7 +92,8 @@ impl Engine {
     /// An engine that continues from a state, for example from a snapshot or a replay.
     pub fn new(state: State) -> Self {
         let (timers, placement, scheduler) = (Timers::of(&state), Placement::of(&state), Scheduler::of(&state));
-        Self { state, timers, placement, scheduler }
+        let keys = KeyIndex::of(&state.idempotency_keys);
+        Self { state, timers, placement, scheduler, keys }
     }
 
     /// The deciding state. It is ahead of the disk, so it is for deciding and for tests, not for readers.
@@ -113,13 +116,13 @@ impl Engine {
 
     /// Loads what the next requests will need into the CPU cache. Changes nothing.
     pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
-        self.state.warm_requests(&self.timers, requests);
+        self.state.warm_requests(&self.timers, &self.keys, requests);
     }
 
     fn seal(&mut self, record: &Record, scope: Option<u128>, out: &mut Batch) {
         out.push(record);
-        let Self { state, timers, placement, scheduler } = self;
-        let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler });
+        let Self { state, timers, placement, scheduler, keys } = self;
+        let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler, keys });
         folded.expect("the fold accepts every record that the engine makes");
     }
 
@@ -133,6 +136,14 @@ impl Engine {
     /// The first record of a process that becomes the writer of the journal.
     pub fn started(&mut self, now: Instant, started: Started, out: &mut Batch) {
         let record = Record::new(self.state.size(), now, started);
+        self.seal(&record, None, out);
+    }
+
+    /// What a start found out about the journal itself, sealed before its `started` record.
+    pub fn recovered(&mut self, now: Instant, found: impl Into<Body>, out: &mut Batch) {
+        let found = found.into();
+        assert!(matches!(found, Body::Converted(_) | Body::TailResolved(_)), "{} is decided elsewhere", found.word());
+        let record = Record::new(self.state.size(), now, found);
         self.seal(&record, None, out);
     }
 
@@ -165,12 +176,12 @@ impl Engine {
         }
         let remembered = &self.state.idempotency_keys;
         let window = self.state.settings.idempotency_window;
-        match remembered.find(key.scope, now, window) {
+        match self.keys.find(remembered, key.scope, now, window) {
             Some(found) if found.payload == key.sealed.payload => {
                 Ok(Some(Sealed::again(Sequences { first: found.sequence, count: 0 })))
             }
             Some(found) => Err(Refusal::IdempotencyMismatch { sequence: found.sequence }),
-            None if remembered.is_full(owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
+            None if self.keys.is_full(remembered, owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
                 Err(Refusal::TooManyIdempotencyKeys { limit: IDEMPOTENCY_KEYS_PER_TENANT_MAX })
             }
             None => Ok(None),
@@ -183,6 +194,7 @@ struct Beside<'a> {
     timers: &'a mut Timers,
     placement: &'a mut Placement,
     scheduler: &'a mut Scheduler,
+    keys: &'a mut KeyIndex,
 }
 
 impl Follower for Beside<'_> {
@@ -201,6 +213,12 @@ impl Follower for Beside<'_> {
     fn comes_due(&mut self, entry: Entry) {
         self.timers.push(entry);
     }
+    fn key_added(&mut self, position: u64, key: &RememberedKey) {
+        self.keys.add(position, key);
+    }
+    fn key_forgotten(&mut self, position: u64, key: &RememberedKey) {
+        self.keys.remove(position, key);
+    }
     fn node_put(&mut self, state: &State, node: NodeNo) {
         self.placement.put(state, node);
     }
@@ -210,8 +228,8 @@ impl Follower for Beside<'_> {
     fn evictable(&mut self, lease: &Lease, added: bool) {
         self.placement.count_evictable(lease, added);
     }
-    fn evictable_changed(&mut self, state: &State, node: NodeNo) {
-        self.placement.change_evictable(state, node);
+    fn evictable_changed(&mut self, _: &State, node: NodeNo) {
+        self.placement.change_evictable(node);
     }
     fn waits(&mut self, allocation: AllocationNo) {
         self.scheduler.arrive(allocation);

@@ -5,6 +5,7 @@
 //! by the methods below. A fold without followers pays nothing for them.
 
 use crate::allocation::Allocation;
+use crate::idempotency::RememberedKey;
 use crate::lease::Lease;
 use crate::queue::ShapeKey;
 use crate::state::State;
@@ -24,6 +25,11 @@ pub(crate) trait Follower {
     fn limits_restarted(&mut self, state: &State) {}
     /// A timer for something other than a lease was set.
     fn comes_due(&mut self, entry: Entry) {}
+
+    /// An idempotency key is remembered from now on, at this position among all keys.
+    fn key_added(&mut self, position: u64, key: &RememberedKey) {}
+    /// An idempotency key is no longer remembered.
+    fn key_forgotten(&mut self, position: u64, key: &RememberedKey) {}
 
     /// A node was added or deleted, or its capacity, location or condition has changed.
     fn node_put(&mut self, state: &State, node: NodeNo) {}

@@ -102,6 +102,22 @@ impl NodeClass {
         (count == wanted).then_some(set)
     }
 
+    /// Whether these devices exist and have room for `quanta`, spread evenly.
+    pub(crate) fn can_occupy_devices(&self, devices: u64, quanta: Quanta) -> bool {
+        if self.per_device == 0 {
+            return true;
+        }
+        let each = quanta.0 / u64::from(devices.count_ones().max(1));
+        let mut wanted = self.devices.iter().enumerate().filter(|(index, _)| devices >> index & 1 == 1);
+        self.has_devices(devices) && wanted.all(|(_, used)| used.saturating_add(each) <= self.per_device)
+    }
+
+    /// Whether the node has these devices of the class; none where the class is not divided into devices.
+    pub(crate) fn has_devices(&self, devices: u64) -> bool {
+        let count = u32::try_from(self.devices.len()).expect("at most 64 devices");
+        if self.per_device == 0 { devices == 0 } else { devices.checked_shr(count).unwrap_or(0) == 0 }
+    }
+
     /// Moves `quanta` on `devices` in or out of use.
     pub(crate) fn occupy_devices(&mut self, devices: u64, quanta: Quanta, taken: bool) {
         if self.per_device == 0 {

@@ -138,7 +138,7 @@ impl View<'_> {
         let trees = pools.flat_map(|(number, _)| self.placement.trees.of_pool(number));
         let rows = self.pools().filter(|(number, _)| self.pool_suits(*number, wanted.ask));
         let rows = rows.flat_map(|(number, _)| self.placement.trees.rows_of(number)).filter(|row| row.class == class);
-        let in_rows = rows.filter_map(|row| row.ranking.last_below(None)).map(|(free, _)| free);
+        let in_rows = rows.filter_map(|row| row.ranking.last()).map(|(free, _)| free);
         let spec = self.class(class).filter(|spec| spec.has_devices());
         let per_device = spec.map_or(0, |spec| spec.quanta_per_unit);
         trees.filter_map(|tree| tree.most_room(class, quanta, per_device)).chain(in_rows).max().unwrap_or(0)

@@ -154,9 +154,14 @@ impl View<'_> {
         debug_assert!(self.nodes().all(|node| self.index_matches(node)), "the placement index is out of date");
         let mut costs = Vec::with_capacity(count);
         for number in (0u32..).map(NodeNo).take(count) {
-            let asked = ask.asks.iter().zip(&eviction_bounds);
-            let here = asked.map(|((_, quanta), of_class)| (quanta.0, &of_class[number.0 as usize]));
-            let Some(least) = least_cost(here, ask.priority, number) else { continue };
+            let least = if self.placement.eviction_bounds.is_outdated(number) {
+                self.node(number).and_then(|node| self.least_cost_now(node, ask))
+            } else {
+                let asked = ask.asks.iter().zip(&eviction_bounds);
+                let here = asked.map(|((_, quanta), of_class)| (quanta.0, &of_class[number.0 as usize]));
+                least_cost(here, ask.priority, number)
+            };
+            let Some(least) = least else { continue };
             // The planner checks the other filters where necessary. The pool and the labels are checked here because
             // they may exclude most nodes.
             let may_suit = |node: &Node| {
@@ -167,6 +172,18 @@ impl View<'_> {
             }
         }
         costs
+    }
+
+    /// Such a lower bound for a node whose stored bounds are outdated.
+    fn least_cost_now(&self, node: &Node, ask: &Ask<'_>) -> Option<EvictionCost> {
+        let classes = || node.classes.iter().zip(self.placement.evictables.on(node.number));
+        let bound = |(class, _): &(_, _)| {
+            let found = classes().find(|(found, _)| found.class == *class);
+            found.map(|(found, evictable)| EvictionBound::of(found, evictable))
+        };
+        let bounds: SmallVec<[EvictionBound; 4]> = ask.asks.iter().map(bound).collect::<Option<_>>()?;
+        let asked = ask.asks.iter().map(|(_, quanta)| quanta.0).zip(&bounds);
+        least_cost(asked, ask.priority, node.number)
     }
 }
 

@@ -51,6 +51,8 @@ fn decision(body: &Body) -> Option<Decision> {
         | Body::Heartbeat(_)
         | Body::KeyRotated(_)
         | Body::ClockJumped(_)
+        | Body::Converted(_)
+        | Body::TailResolved(_)
         | Body::SettingsChanged(_)
         | Body::ClassPut(_)
         | Body::PoolPut(_)

@@ -10,7 +10,7 @@ mod custody;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
-use crate::idempotency::RememberedKey;
+use crate::idempotency::{KeyIndex, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
@@ -84,7 +84,7 @@ fn get_table<T>(
 impl State {
     /// The canonical encoding of the whole state.
     pub fn to_snapshot(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256 + self.leases.len() * 72);
+        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 52);
         SNAPSHOT_VERSION.put(&mut out);
         self.size.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -118,7 +118,7 @@ impl State {
         put_varint(self.idempotency_keys.len() as u64, &mut out);
         for key in self.idempotency_keys.in_order() {
             key.stamp.put(&mut out);
-            key.scope.put(&mut out);
+            key.scope().put(&mut out);
             key.owner.put(&mut out);
             key.payload.put(&mut out);
             key.sequence.put(&mut out);
@@ -203,17 +203,13 @@ impl State {
         }
         allocations::get(&mut state, r)?;
         let keys = r.count(usize::MAX)?;
-        state.idempotency_keys.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
+        let mut index = KeyIndex::default();
+        index.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
         for _ in 0..keys {
-            let key = RememberedKey {
-                stamp: Field::get(r)?,
-                scope: Field::get(r)?,
-                owner: Field::get(r)?,
-                payload: Field::get(r)?,
-                sequence: Field::get(r)?,
-            };
-            state.check_key(&key)?;
-            state.idempotency_keys.add(key);
+            let (stamp, scope, owner) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+            let key = RememberedKey::new(stamp, scope, owner, Field::get(r)?, Field::get(r)?);
+            state.check_key(&key, &index)?;
+            index.add(state.idempotency_keys.add(key), &key);
         }
         r.finish()?;
         state.count_pool_nodes();

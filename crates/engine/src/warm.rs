@@ -4,6 +4,7 @@
 //! lets these waits overlap. It decides and changes nothing, and leaving it out would only be slower.
 
 use crate::command::{Command, Request};
+use crate::idempotency::KeyIndex;
 use crate::lease::NONE;
 use crate::state::State;
 use crate::timer::Timers;
@@ -16,12 +17,13 @@ struct Prefetch<'s> {
     neighbours: SmallVec<[u32; 64]>,
     /// The tenants and nodes of leases that begin or end.
     held: SmallVec<[(TenantNo, NodeNo); 32]>,
+    tenants: SmallVec<[TenantNo; 32]>,
     seen: u64,
 }
 
 impl<'s> Prefetch<'s> {
     fn of(state: &'s State, timers: Option<&'s Timers>) -> Self {
-        Self { state, timers, neighbours: SmallVec::new(), held: SmallVec::new(), seen: 0 }
+        Self { state, timers, neighbours: SmallVec::new(), held: SmallVec::new(), tenants: SmallVec::new(), seen: 0 }
     }
 
     /// Uses a value, so that the compiler cannot remove the load.
@@ -29,8 +31,11 @@ impl<'s> Prefetch<'s> {
         self.seen ^= value;
     }
 
-    fn key(&mut self, scope: u128) {
-        self.see(u64::from(self.state.idempotency_keys.touch(scope)));
+    /// A tenant whose quotas are about to be read or counted.
+    fn tenant(&mut self, tenant: Option<TenantNo>) {
+        let Some(found) = tenant.and_then(|number| self.state.tenant(number)) else { return };
+        self.see(found.quotas.len() as u64);
+        self.tenants.push(found.number);
     }
 
     /// A lease that is about to change, or to end, which also changes its neighbours in the chain of its node.
@@ -54,6 +59,10 @@ impl Drop for Prefetch<'_> {
         }
         for (tenant, node) in &self.held {
             self.seen ^= u64::from(self.state.leases_seen_on(*tenant, *node));
+            self.seen ^= self.state.node(*node).and_then(|node| node.classes.first()).map_or(0, |class| class.held);
+        }
+        for tenant in &self.tenants {
+            self.state.quotas_of(*tenant).for_each(|quota| self.seen ^= quota.used);
         }
         std::hint::black_box(self.seen);
     }
@@ -61,12 +70,18 @@ impl Drop for Prefetch<'_> {
 
 impl State {
     /// To be called before requests are decided.
-    pub(crate) fn warm_requests<'r>(&self, timers: &Timers, requests: impl Iterator<Item = &'r Request>) {
+    pub(crate) fn warm_requests<'r>(
+        &self,
+        timers: &Timers,
+        keys: &KeyIndex,
+        requests: impl Iterator<Item = &'r Request>,
+    ) {
         let mut prefetch = Prefetch::of(self, Some(timers));
         let mut next_lease = self.next_lease;
         for request in requests {
+            prefetch.tenant(request.identity.tenant);
             if let Some(key) = &request.key {
-                prefetch.key(key.scope);
+                prefetch.see(u64::from(keys.lookup(&self.idempotency_keys, key.scope).is_some()));
             }
             // Only the most frequent commands are worth it.
             if let Command::Request(_) = &request.command {
@@ -81,11 +96,11 @@ impl State {
         }
     }
 
-    /// To be called before records are folded. Each comes with the scope of its idempotency key, if it has one.
-    pub(crate) fn warm_records(&self, records: &[(Record, Option<u128>)]) {
+    /// To be called before records are folded.
+    pub(crate) fn warm_records<'r>(&self, records: impl Iterator<Item = &'r Record>) {
         let mut prefetch = Prefetch::of(self, None);
-        for (record, scope) in records {
-            scope.iter().for_each(|scope| prefetch.key(*scope));
+        for record in records {
+            prefetch.tenant(record.identity.tenant);
             if let Body::Granted(granted) = &record.body {
                 prefetch.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
             } else if let Body::Renewed(renewed) = &record.body {
@@ -95,10 +110,6 @@ impl State {
             } else if let Body::Expired(expired) = &record.body {
                 prefetch.lease(expired.leases.0.first().copied(), true);
             }
-        }
-        // About as many old keys will expire as new ones are added.
-        for found in self.idempotency_keys.in_order().take(records.len()) {
-            prefetch.key(found.scope);
         }
     }
 }

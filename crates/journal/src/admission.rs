@@ -1,7 +1,7 @@
-//! What the journal refuses to append: what it could not stand by when it reads it back.
+//! What the journal refuses to append: records that it would refuse when it reads them back.
 //!
 //! A record that breaks a rule of the chain would stop the checkpointer, and every start after it, for good. So the
-//! few rules that can be looked at without decoding every record are looked at before anything is written.
+//! few rules that can be checked without decoding every record are checked before anything is written.
 
 use crate::error::AppendError;
 use crate::fold::check_rotation;
@@ -16,10 +16,12 @@ pub(crate) struct Admission {
     pub(crate) stamp: Instant,
     /// The key in force; none before the genesis record.
     pub(crate) key: Option<[u8; 32]>,
+    /// The next batch begins the first segment of a new format version, and so with a `converted` record.
+    pub(crate) conversion_due: bool,
 }
 
 impl Admission {
-    /// Looks at a sealed batch that would follow, and returns where it would lead.
+    /// Checks a sealed batch that would follow, and returns the end after it.
     pub(crate) fn after(self, batch: &Batch, keys: &Keys) -> Result<Self, AppendError> {
         let sealed = RawBatch::read(batch.bytes()).expect("a batch that was just sealed");
         assert_eq!(sealed.count(), batch.count());
@@ -33,10 +35,11 @@ impl Admission {
 
     fn take(&mut self, sequence: u64, raw: RawRecord<'_>, keys: &Keys) -> Result<(), AppendError> {
         let refused = |why| AppendError::Refused { sequence, why };
-        let stamp = sequence_and_stamp(raw)
-            .filter(|(found, _)| *found == sequence)
-            .map(|(_, stamp)| stamp)
-            .expect("records are pushed in order of sequence");
+        let (found, stamp, kind) = head_of(raw).expect("a record that was just encoded");
+        assert_eq!(found, sequence, "records are pushed in order of sequence");
+        if std::mem::take(&mut self.conversion_due) != (kind == CONVERTED) {
+            return Err(refused("a conversion record begins the first segment of a new format version, and only that"));
+        }
         if stamp < self.stamp {
             return Err(refused("its stamp lies before that of the record before it"));
         }
@@ -69,7 +72,11 @@ impl Admission {
     }
 }
 
-pub(crate) fn sequence_and_stamp(raw: RawRecord<'_>) -> Option<(u64, Instant)> {
+/// The code of `journal.converted`.
+pub(crate) const CONVERTED: u64 = 7;
+
+/// Sequence, stamp and kind of a record, without decoding the rest.
+pub(crate) fn head_of(raw: RawRecord<'_>) -> Option<(u64, Instant, u64)> {
     let mut r = Reader::new(raw.bytes.get(32..)?);
-    Some((r.varint().ok()?, Instant::get(&mut r).ok()?))
+    Some((r.varint().ok()?, Instant::get(&mut r).ok()?, r.varint().ok()?))
 }

@@ -2,7 +2,7 @@
 //!
 //! [`conformance!`]: crate::conformance!
 
-use crate::{AppendError, Head, Journal, Keys, PrepareError, ReadError, SnapshotError};
+use crate::{AppendError, Head, Journal, Keys, Local, PrepareError, ReadError, Secret, SnapshotError};
 use leasehold_model::body::{Genesis, Heartbeat, KeyRotated};
 use leasehold_model::{Batch, FORMAT_VERSION, Instant, Name, Record};
 use leasehold_tlog::{Checkpoint, Frontier, VerifierKey, leaf_hash};
@@ -47,6 +47,11 @@ pub const ORIGIN: &str = "conformance.example";
 /// A keyring with one fixed key.
 pub fn keys() -> Arc<Keys> {
     Arc::new(Keys::new(ORIGIN, &[1; 32]).expect("a fixed origin"))
+}
+
+/// A fixed secret; what cannot be authenticated is refused.
+pub fn local() -> Local {
+    Local::new(Secret::new([7; 32]))
 }
 
 /// The instant of the record with this sequence.

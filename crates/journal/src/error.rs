@@ -225,6 +225,17 @@ pub enum OpenError {
         sequence: u64,
         why: String,
     },
+    /// What follows the anchor from this offset on was not written by this daemon, or that cannot be shown.
+    UnprovedTail {
+        segment: u32,
+        offset: u64,
+        /// Whole records, and bytes.
+        records: u64,
+        bytes: u64,
+        why: Unproved,
+    },
+    /// The anchor's epoch cannot be counted on.
+    EpochsExhausted,
     NewerFormat {
         path: String,
         version: u32,
@@ -255,6 +266,42 @@ pub enum OpenError {
     },
 }
 
+/// Why records after the anchor do not count (SEMANTICS 11, "Local authenticity").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unproved {
+    /// The last stop was clean, so there should be none.
+    CleanStop,
+    /// Their MAC is not by this directory's secret, which did authenticate the anchor.
+    WrongMac,
+    /// The directory is of format version 1, whose records carry no MAC.
+    Version1,
+    /// The anchor is not by the secret at hand either: the secret was lost or replaced.
+    SecretLost,
+}
+
+impl Unproved {
+    fn reason(self) -> &'static str {
+        match self {
+            Self::CleanStop => "the last stop was clean, so nothing may follow the anchor",
+            Self::WrongMac => "its MAC is not by local.secret",
+            Self::Version1 => "the directory is of format version 1, which has no MACs",
+            Self::SecretLost => "local.secret is not the one that this directory was written with",
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::CleanStop | Self::WrongMac => {
+                "someone else wrote it: keep a copy, find out who, and start with --cut-unproved-tail to discard it"
+            }
+            Self::Version1 | Self::SecretLost => {
+                "if the daemon was stopped by a crash, start with --accept-unproved-tail to accept it; \
+                 --cut-unproved-tail discards it; both are sealed in the journal"
+            }
+        }
+    }
+}
+
 impl OpenError {
     pub(crate) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let doing = doing.into();
@@ -273,6 +320,8 @@ impl OpenError {
             | Self::AnchorAhead { .. }
             | Self::AnchorMismatch { .. }
             | Self::Corrupt { .. }
+            | Self::UnprovedTail { .. }
+            | Self::EpochsExhausted
             | Self::WrongOrigin { .. }
             | Self::BadCopy { .. } => true,
             Self::InUse
@@ -300,6 +349,8 @@ impl OpenError {
             Self::AnchorAhead { .. } => "journal_cut_off",
             Self::AnchorMismatch { .. } => "journal_anchor_mismatch",
             Self::Corrupt { .. } => "journal_corrupt",
+            Self::UnprovedTail { .. } => "journal_tail_unproved",
+            Self::EpochsExhausted => "journal_anchor_damaged",
             Self::NewerFormat { .. } => "journal_newer_format",
             Self::ForeignFile { .. } => "journal_foreign_file",
             Self::WrongOrigin { .. } => "journal_wrong_origin",
@@ -339,6 +390,16 @@ impl fmt::Display for OpenError {
                 f,
                 "journal/{segment:08}.seg is damaged at offset {offset} (record {sequence}): {why}; this is not the torn end of a crash; restore the segment from a copy"
             ),
+            Self::UnprovedTail { segment, offset, records, bytes, why } => write!(
+                f,
+                "journal/{segment:08}.seg contains {bytes} bytes ({records} records) after the anchor, from offset \
+                 {offset} on, that cannot be authenticated: {}; {}",
+                why.reason(),
+                why.advice()
+            ),
+            Self::EpochsExhausted => {
+                write!(f, "the anchor contains the last possible epoch; restore the anchor from a copy")
+            }
             Self::NewerFormat { path, version } => write!(
                 f,
                 "{path} has format version {version}, which is newer than this program; use the program that wrote it"
@@ -349,7 +410,7 @@ impl fmt::Display for OpenError {
             }
             Self::MissingSegment { segment } => write!(
                 f,
-                "journal/{segment:08}.seg is missing, and no tree file and snapshot stand in for it; bring it back from the archive"
+                "journal/{segment:08}.seg is missing, and no tree file and usable snapshot replace it; bring it back, or add its directory to journal.archive"
             ),
             Self::MissingKey { key } => {
                 write!(f, "key {key} signs for the journal and is not in the keyring; restore the key file")

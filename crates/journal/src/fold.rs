@@ -20,9 +20,13 @@ pub struct Fold {
     /// The key that signs for the position, where it is known.
     key: Option<[u8; 32]>,
     stamp: Instant,
+    /// The epoch of the last `started` record; 0 before the first.
+    epoch: u64,
+    /// The format version in which records are written here, where it is known.
+    format_version: Option<u32>,
 }
 
-/// A record that does not stand.
+/// A record that breaks a rule of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
     pub sequence: u64,
@@ -45,6 +49,13 @@ pub enum Flaw {
     Rotation,
     /// A signature is not by the key that the record names.
     Signature,
+    /// A `started` record whose epoch is not greater than that of the one before.
+    Epoch {
+        before: u64,
+        found: u64,
+    },
+    /// A `converted` record where the format version does not change, or to a version that does not exist.
+    Conversion,
 }
 
 impl Flaw {
@@ -59,6 +70,8 @@ impl Flaw {
             Self::Genesis(_) => "bad_genesis",
             Self::Rotation => "bad_rotation",
             Self::Signature => "bad_record_signature",
+            Self::Epoch { .. } => "epoch_repeated",
+            Self::Conversion => "bad_conversion",
         }
     }
 }
@@ -67,7 +80,7 @@ impl Fold {
     /// Goes on from a position. What signs there may not be known yet.
     pub fn new(origin: &str, position: Position, key: Option<[u8; 32]>) -> Self {
         assert_eq!(position.head.size, position.tree.size(), "chain and tree are of one size");
-        Self { origin: origin.to_owned(), position, key, stamp: Instant(0) }
+        Self { origin: origin.to_owned(), position, key, stamp: Instant(0), epoch: 0, format_version: None }
     }
 
     pub fn position(&self) -> &Position {
@@ -91,6 +104,19 @@ impl Fold {
     /// The stamp of the last record folded.
     pub fn stamp(&self) -> Instant {
         self.stamp
+    }
+
+    /// The epoch of the last `started` record folded; 0 if there was none.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+    /// The format version of the last record, where it is known.
+    pub(crate) fn format_version(&self) -> Option<u32> {
+        self.format_version
+    }
+    /// Sets the format version of the records before the position.
+    pub(crate) fn set_format_version(&mut self, version: u32) {
+        self.format_version = Some(version);
     }
 
     /// A signed checkpoint of the position, and the key that signed it.
@@ -117,7 +143,8 @@ impl Fold {
     }
 
     fn check(&mut self, raw: RawRecord<'_>) -> Result<(), Flaw> {
-        let record = raw.decode().map_err(Flaw::Undecodable)?;
+        let decoded = raw.decode();
+        let record = decoded.as_ref().map_err(|error| Flaw::Undecodable(error.clone()))?;
         // Before the link: of a record that stands in the wrong place this says more.
         if record.sequence != self.size() {
             return Err(Flaw::Sequence { found: record.sequence });
@@ -128,10 +155,32 @@ impl Fold {
         if record.stamp < self.stamp {
             return Err(Flaw::StampWentBack);
         }
-        let key = self.key_after(&record)?;
-        check_signatures(&record, raw)?;
+        let key = self.key_after(record)?;
+        check_signatures(record, raw)?;
+        self.note_start(&record.body)?;
         self.key = key;
         self.stamp = record.stamp;
+        Ok(())
+    }
+
+    /// Follows the epochs and the format version.
+    fn note_start(&mut self, body: &Body) -> Result<(), Flaw> {
+        if let Body::Genesis(genesis) = body {
+            self.format_version = Some(genesis.format_version);
+        }
+        if let Body::Started(started) = body {
+            if started.epoch <= self.epoch {
+                return Err(Flaw::Epoch { before: self.epoch, found: started.epoch });
+            }
+            self.epoch = started.epoch;
+        }
+        if let Body::Converted(converted) = body {
+            let next = self.format_version.is_none_or(|before| before < converted.format_version);
+            if !next || converted.format_version != FORMAT_VERSION {
+                return Err(Flaw::Conversion);
+            }
+            self.format_version = Some(converted.format_version);
+        }
         Ok(())
     }
 
@@ -144,7 +193,7 @@ impl Fold {
             Body::Genesis(genesis) if genesis.origin.as_str() != self.origin => {
                 Err(Flaw::Genesis("the genesis record is of another origin"))
             }
-            Body::Genesis(genesis) if genesis.format_version != FORMAT_VERSION => {
+            Body::Genesis(genesis) if !(1..=FORMAT_VERSION).contains(&genesis.format_version) => {
                 Err(Flaw::Genesis("the genesis record names another format version"))
             }
             Body::Genesis(genesis) => Ok(Some(genesis.public_key)),
@@ -189,6 +238,12 @@ impl fmt::Display for Flaw {
             Self::Genesis(why) => f.write_str(why),
             Self::Rotation => f.write_str("the key rotation is not from the key in force to another, signed by both"),
             Self::Signature => f.write_str("a signature of the record is not by the key it names"),
+            Self::Epoch { before, found } => {
+                write!(f, "the journal was started in epoch {found} after epoch {before}; epochs must grow")
+            }
+            Self::Conversion => {
+                f.write_str("the record converts the journal to a format version that cannot follow here")
+            }
         }
     }
 }

@@ -1,13 +1,14 @@
 //! The sealed journal: one append-only log that is event log, audit chain and write-ahead log.
 //!
-//! In: batches of records that a cell decided, one at a time; the time, as a parameter; signing keys.
-//! Out: the promise that what was appended is durable; the records again, in order; signed checkpoints of
-//! the tree over them; snapshots of folded state, kept for whoever folded it.
+//! In: batches of records that a cell decided, one at a time; the time, as a parameter; signing keys and the directory's
+//! secret. Out: durable records, read back in order; signed checkpoints of the tree over them; snapshots of folded
+//! state, stored for the caller that folded it.
 //!
 //! One trait ([`Journal`]), two providers here ([`MemoryJournal`], [`FileJournal`]) and one suite that both must pass
-//! (`conformance`); [`ReadOnly`], the folder read by somebody who never
-//! touches it; and [`Mirror`], the copy that a collector keeps of a journal it cannot sign. Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6.
-//! Never: what records mean (but for genesis and key rotation), a clock, randomness, a retry of a failed sync.
+//! (`conformance`); [`ReadOnly`], a data directory that is only read; and [`Mirror`], the copy that a collector keeps of
+//! a journal that it cannot sign. Bytes: `docs/reference/journal-format.md`. Rules: SEMANTICS 6 and 11.
+//! Never: what records mean (except genesis, start, key rotation and conversion), a clock, randomness, a retry of a
+//! failed sync.
 
 mod admission;
 #[cfg(any(test, feature = "testing"))]
@@ -21,10 +22,15 @@ mod memory;
 mod provider;
 mod real_disk;
 mod retention;
+mod secret;
 mod text;
 
-pub use error::{AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError};
-pub use file::{Entry, FileJournal, Mirror, Options, ReadOnly, Recovered, Scanned, SignedHead, TornTail};
+pub use error::{
+    AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError, Unproved,
+};
+pub use file::{
+    Entry, FileJournal, Local, Mirror, Options, ReadOnly, Recovered, Scanned, SignedHead, TornTail, UnprovedTail,
+};
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;
 pub use memory::MemoryJournal;
@@ -34,3 +40,4 @@ pub use provider::{
 };
 pub use real_disk::RealDisk;
 pub use retention::{SNAPSHOT_EVERY, SNAPSHOTS_NEWEST, snapshots_to_remove};
+pub use secret::{MacKey, Secret, SecretError};

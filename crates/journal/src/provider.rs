@@ -1,6 +1,7 @@
 //! The one trait every journal keeps, and the few values that cross it.
 
 use crate::error::{AppendError, Failure, PrepareError, ReadError, SnapshotError};
+use leasehold_model::body::Body;
 use leasehold_model::record::Hash;
 use leasehold_model::{Batch, DecodeError, Instant, RawBatch, RawRecord, Record};
 use leasehold_tlog::Frontier;
@@ -210,6 +211,19 @@ pub trait Journal: Send + Sync {
     /// Removes the snapshots that [`crate::snapshots_to_remove`] names, and returns their sizes.
     fn prune_snapshots(&self) -> Result<Vec<u64>, SnapshotError>;
 
-    /// A clean stop: a last checkpoint, no padding, the lock released. Appends fail from then on.
+    /// The number of the first segment that cannot be read, where early ones were moved away: what has to be rebuilt from
+    /// the first record on cannot be rebuilt without it.
+    fn missing_segment(&self) -> Option<u32> {
+        None
+    }
+
+    /// What opening the journal found out about it (a conversion, an unproved tail that was cut or accepted). The first
+    /// batch appended begins with these, in this order.
+    fn to_seal(&self) -> Vec<Body> {
+        Vec::new()
+    }
+
+    /// A clean stop: appends end, then a last checkpoint, no padding, the lock released. The anchor says that nothing
+    /// follows it.
     fn close(&self, now: Instant) -> Result<(), Failure>;
 }

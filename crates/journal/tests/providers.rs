@@ -1,6 +1,6 @@
 //! Both providers, through the one suite.
 
-use leasehold_journal::conformance::{Harness, stamp};
+use leasehold_journal::conformance::{Harness, local, stamp};
 use leasehold_journal::{FileJournal, Journal, Keys, MemoryJournal, Options, RealDisk};
 use std::sync::Arc;
 
@@ -49,11 +49,11 @@ impl Harness for Files {
 
     fn create(&mut self, keys: Arc<Keys>) -> Arc<dyn Journal> {
         self.keys = Some(keys.clone());
-        Arc::new(FileJournal::create(self.disk(), Self::options(), keys, stamp(0)).expect("a new journal"))
+        Arc::new(FileJournal::create(self.disk(), Self::options(), keys, local(), stamp(0)).expect("a new journal"))
     }
     fn reopen(&mut self) -> Arc<dyn Journal> {
         let keys = self.keys.clone().expect("it was created");
-        let opened = FileJournal::open(self.disk(), Self::options(), keys, stamp(0));
+        let opened = FileJournal::open(self.disk(), Self::options(), keys, local(), stamp(0));
         Arc::new(opened.expect("the journal again").0)
     }
 }

@@ -120,6 +120,12 @@ pub(crate) struct ServeArgs {
     /// Start even if the clock is behind the last record or far ahead of it; this is recorded in the journal
     #[arg(long)]
     pub(crate) accept_clock: bool,
+    /// Discard records after the last checkpoint that cannot be authenticated; this is recorded in the journal
+    #[arg(long, conflicts_with = "accept_unproved_tail")]
+    pub(crate) cut_unproved_tail: bool,
+    /// Accept them if the data directory has format version 1 or lost its local.secret; this is recorded in the journal
+    #[arg(long)]
+    pub(crate) accept_unproved_tail: bool,
     /// Issue another operator token, for example if the first one was lost
     #[arg(long)]
     pub(crate) new_operator_token: bool,

@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::SystemClock;
 use leasehold_server::config::Config;
-use leasehold_server::{Daemon, Start, listen};
+use leasehold_server::{Daemon, Start, UnprovedTail, listen};
 use leasehold_service::{log, systemd};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -43,15 +43,28 @@ pub(crate) fn run(args: &ServeArgs) -> Result<(), Problem> {
 async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
     let address = config.listen_address().map_err(|problem| Problem::usage("config_wrong", problem.to_string()))?;
     let secure = config.tls.cert.is_some();
+    ignore_user_signals()?;
     // Bind first, so that a port that is in use is reported before the journal is opened.
     let listener = listen::bind(address).map_err(|error| {
         Problem::refused("listen_failed", format!("cannot listen on {address}: {error}"))
             .advice("choose another address or port with --listen")
     })?;
     let address = listener.local_addr().unwrap_or(address);
+    if !secure && !address.ip().to_canonical().is_loopback() {
+        tracing::warn!(
+            %address,
+            "listening without TLS on an address that other machines may reach: tokens cross the network unencrypted; \
+             set `tls.cert` and `tls.key`, or listen on the loopback address"
+        );
+    }
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         accept_clock: args.accept_clock,
+        unproved_tail: match (args.cut_unproved_tail, args.accept_unproved_tail) {
+            (true, _) => UnprovedTail::Cut,
+            (_, true) => UnprovedTail::Accept,
+            _ => UnprovedTail::Refuse,
+        },
         new_operator_token: args.new_operator_token,
         on_failure: Arc::new(|why| {
             // A failed disk stops the process (ARCHITECTURE, invariant 6): decisions that are not durable must not be
@@ -86,6 +99,20 @@ fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Problem> {
         .map_err(|error| Problem::refused("no_signals", format!("signal handlers cannot be installed: {error}")))
 }
 
+/// SIGUSR1 and SIGUSR2 would end the process without a clean stop. They are sent by mistake, or by tools that expect
+/// another program.
+fn ignore_user_signals() -> Result<(), Problem> {
+    for (name, kind) in [("SIGUSR1", SignalKind::user_defined1()), ("SIGUSR2", SignalKind::user_defined2())] {
+        let mut arriving = signals(kind)?;
+        tokio::spawn(async move {
+            while arriving.recv().await.is_some() {
+                tracing::info!(signal = name, "ignored a signal that has no meaning here");
+            }
+        });
+    }
+    Ok(())
+}
+
 /// Logs the recovery, and prints how to connect.
 fn announce(daemon: &Daemon, url: &str) {
     let directory = daemon.data_directory();
@@ -96,6 +123,22 @@ fn announce(daemon: &Daemon, url: &str) {
             replayed = daemon.opened.replayed,
             "the journal is complete"
         );
+        if recovered.rolled_forward > 0 {
+            tracing::warn!(
+                records = recovered.rolled_forward,
+                "records after the last checkpoint were authenticated and signed, as after a crash"
+            );
+        }
+        if recovered.secret_lost {
+            tracing::warn!("local.secret is not the one that this directory was written with: snapshots are rebuilt");
+        }
+        if recovered.converted {
+            tracing::warn!("the journal was of format version 1; from now on it is written in version 2");
+        }
+        if let Some(tail) = &recovered.tail_resolved {
+            let (action, records, bytes) = (tail.action.word(), tail.records, tail.bytes);
+            tracing::warn!(action, records, bytes, "records after the anchor that could not be authenticated");
+        }
         if let Some(torn) = &recovered.torn {
             tracing::warn!(?torn, "an incomplete batch at the end was discarded; none of it had been acknowledged");
         }

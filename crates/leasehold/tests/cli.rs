@@ -210,7 +210,7 @@ fn consistency_is_proved_from_an_earlier_checkpoint() {
 
 #[test]
 fn an_incomplete_batch_at_the_end_is_ignored() {
-    let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB1 half a batch")));
+    let folder = damaged(|data| change(data.join("journal/00000001.seg"), |bytes| bytes.extend(b"LHB2 half a batch")));
     let whole = on(demo_folder(), "audit export --data {}").ok();
     let torn = on(folder.path(), "audit export --data {}").ok();
     assert!(whole.out == torn.out, "a torn end changes nothing");
@@ -268,7 +268,7 @@ fn each_kind_of_damage_has_its_own_code() {
     check(
         &damaged(|data| {
             change(segment(data), |b| {
-                b[8] = 2;
+                b[8] = 3;
                 let crc = crc32fast::hash(&b[..92]);
                 b[92..96].copy_from_slice(&crc.to_le_bytes());
             });
@@ -278,7 +278,7 @@ fn each_kind_of_damage_has_its_own_code() {
     );
     let newer = damaged(|data| {
         use sha2::Digest;
-        let text = "leasehold-anchor v2\nanything\n";
+        let text = "leasehold-anchor v3\nanything\n";
         let end: String = sha2::Sha256::digest(text).iter().map(|b| format!("{b:02x}")).collect();
         let mut bytes = format!("{text}end {end}\n").into_bytes();
         bytes.resize(8192, 0);

@@ -78,7 +78,7 @@ fn a_cluster_is_set_up_and_used() {
     tells(&daemon.by("ci.token", &format!("lease release {lease}")).ok(), &[&lease, "its capacity is free"]);
     refuses(&daemon.by("ci.token", &format!("lease release {lease}")), 1, "lease_released");
     let second = daemon.json("lease list")["leases"][0]["id"].as_str().unwrap().to_owned();
-    tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no time to get ready"]);
+    tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no grace period"]);
     let lines = daemon.run("lease list").ok();
     assert!(lines.out.is_empty() && lines.err.contains("nothing found"), "{lines:?}");
     tells(&daemon.run(&format!("lease show {lease}")).ok(), &["closed"]);
@@ -186,6 +186,7 @@ fn unknown_names_come_with_suggestions() {
     refuses(&daemon.by("ci.token", "tenant create chemistry"), 1, "role_forbids");
     refuses(&daemon.by("ci.token", "lease show lease-4711"), 1, "lease_not_found");
     refuses(&daemon.run("tenant delete .."), 1, "bad_name");
+    refuses(&daemon.run("project create 1 --tenant physics"), 1, "bad_name");
     refuses(&daemon.run("lease list --watch"), 2, "usage");
     refuses(&daemon.run("lease lst"), 2, "usage");
     refuses(&daemon.run("token issue x --role operator --out {}/ci.token"), 1, "output_failed");
@@ -291,6 +292,35 @@ fn a_command_runs_under_a_lease() {
     }
     kill_process(Pid::from_child(&long), Signal::TERM).unwrap();
     assert_eq!(long.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_command_under_a_lease_does_not_get_the_token() {
+    let daemon = Daemon::with_cluster();
+    let secret = std::fs::read_to_string(daemon.path("ci.token")).unwrap();
+    let mut command = daemon.command("ci.token", "lease run --gpu 1 -- printenv LEASEHOLD_NODE LEASEHOLD_TOKEN");
+    command.env("LEASEHOLD_TOKEN", secret.trim()).env_remove("LEASEHOLD_TOKEN_FILE");
+    let ended = said(command);
+    // `printenv` exits with 1 if a variable is not set.
+    assert_eq!((ended.out.as_str(), ended.code), ("gpu-1\n", 1), "{ended:?}");
+}
+
+#[test]
+fn a_user_signal_does_not_stop_the_daemon() {
+    let daemon = Daemon::start();
+    for signal in [Signal::USR1, Signal::USR2] {
+        kill_process(Pid::from_child(&daemon.process), signal).unwrap();
+        assert_eq!(daemon.json("token whoami")["token"]["role"], "operator");
+    }
+}
+
+#[test]
+fn an_address_that_others_can_reach_without_tls_is_warned_about() {
+    let warned = |logged: &[String]| logged.iter().any(|line| line.contains("without TLS"));
+    let (_open, logged) = Daemon::listening_on("0.0.0.0:0");
+    assert!(warned(&logged), "{logged:?}");
+    let (_local, logged) = Daemon::listening_on("127.0.0.1:0");
+    assert!(!warned(&logged), "{logged:?}");
 }
 
 #[test]
@@ -417,8 +447,8 @@ fn prices_are_set_shown_and_withdrawn() {
 
     tells(&daemon.run("rate policy list").ok(), &["built-in", "in_force", "full"]);
     let policy = "rate policy set --preempted 10m --failed-start none --from 2100-12-01";
-    tells(&daemon.run(policy).ok(), &["waiting", "less the last 10m", "none"]);
-    tells(&daemon.run("rate policy set --policy 0 --fenced none").ok(), &["less the last 10m", "none"]);
+    tells(&daemon.run(policy).ok(), &["waiting", "all but the last 10m", "none"]);
+    tells(&daemon.run("rate policy set --policy 0 --fenced none").ok(), &["all but the last 10m", "none"]);
     assert_eq!(daemon.json("rate policy list")["charge_policies"][1]["charges"]["fenced"], "none");
     refuses(&daemon.run("rate policy set --policy 0"), 2, "usage");
 }

@@ -5,7 +5,7 @@
 mod common;
 
 use common::on;
-use leasehold_journal::{FileJournal, Head, Journal, Keys, Options, RealDisk};
+use leasehold_journal::{FileJournal, Head, Journal, Keys, Local, Options, RealDisk, Secret};
 use leasehold_model::Instant;
 use leasehold_verify::Trust;
 use sha2::{Digest, Sha256};
@@ -65,7 +65,8 @@ fn reopened(data: &Path) -> BTreeMap<u64, String> {
     let options = Options { segment_bytes: 256 << 10, ..Options::default() };
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
     let now = Instant(now.try_into().expect("before 2554"));
-    let opened = FileJournal::open(Arc::new(RealDisk::new(data)), options, keys, now);
+    let secret = Secret::load(&data.join("local.secret")).expect("it can be read").expect("the secret survives");
+    let opened = FileJournal::open(Arc::new(RealDisk::new(data)), options, keys, Local::new(secret), now);
     let (journal, recovered) = opened.unwrap_or_else(|error| panic!("it opens after a kill: {error}"));
     let mut records = BTreeMap::new();
     let end = journal

@@ -75,8 +75,8 @@ fn r12_04_metrics_count_each_command_under_its_name() {
     daemon.run("ceiling set lattice --hard 10").ok();
     let metrics = daemon.get("/metrics");
     let counted = |name: &str| metrics.lines().any(|line| line.contains("commands_total") && line.contains(name));
-    assert!(counted("command=\"put_ceiling\""), "{metrics}");
-    assert!(!counted("command=\"other\""), "{metrics}");
+    assert!(counted("kind=\"put_ceiling\""), "{metrics}");
+    assert!(!counted("kind=\"other\""), "{metrics}");
 }
 
 /// Names in wide characters shifted the columns of tables.

@@ -20,7 +20,6 @@ use crate::access::{Role, TokenScope};
 pub use crate::ceiling::{CeilingDeleted, CeilingPut};
 use crate::class::ClassSpec;
 use crate::codec::{DecodeError, Field, Reader};
-use crate::fields;
 use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 use crate::instant::{Instant, Span};
 use crate::name::Name;
@@ -29,6 +28,7 @@ use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, St
 use crate::quantity::Quanta;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 pub use crate::tenant::{TenantSettings, TenantSettingsChange};
+use crate::{fields, words};
 
 fields! {
     /// The first record. It identifies the journal.
@@ -75,6 +75,35 @@ fields! {
     /// The wall clock jumped relative to the monotonic clock; the engine follows the monotonic clock.
     pub struct ClockJumped {
         pub wall_clock: Instant,
+    }
+}
+
+fields! {
+    /// From here on the journal is written in this format version. The first record of the first segment of that
+    /// version, in a journal that was begun in an earlier one.
+    pub struct Converted {
+        pub format_version: u32,
+    }
+}
+
+words! {
+    /// What the operator decided about records that could not be authenticated.
+    pub enum TailAction {
+        /// They were discarded.
+        Cut = 1 "cut",
+        /// They count.
+        Accepted = 2 "accepted",
+    }
+}
+
+fields! {
+    /// Records after the anchor could not be authenticated, and the operator decided what becomes of them
+    /// (SEMANTICS 11, "Local authenticity").
+    pub struct TailResolved {
+        pub action: TailAction,
+        /// Whole records among the bytes.
+        pub records: u64,
+        pub bytes: u64,
     }
 }
 
@@ -347,6 +376,8 @@ kinds! {
     4 "journal.key_rotated" KeyRotated,
     5 "journal.clock_jumped" ClockJumped,
     6 "settings.changed" SettingsChanged,
+    7 "journal.converted" Converted,
+    8 "journal.tail_resolved" TailResolved,
     10 "class.put" ClassPut,
     11 "pool.put" PoolPut,
     12 "pool.deleted" PoolDeleted,

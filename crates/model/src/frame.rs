@@ -1,7 +1,8 @@
 //! Records on disk: frames in batches (docs/reference/journal-format.md, "Batches").
 //!
-//! One write and one fsync make a batch durable. It is built unsealed, with space for the links, and sealed in place:
-//! the encoded bytes are hashed and stored without a copy.
+//! One write and one fsync make a batch durable. It is built unsealed, with space for the links and the MAC, and sealed
+//! in place: the encoded bytes are hashed and stored without a copy. Batches are written in format version 2; those of
+//! version 1, which have no MAC, are only read.
 
 use crate::codec::{DecodeError, Reader};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, RECORD_BYTES_MAX, SIGNERS_MAX};
@@ -9,10 +10,16 @@ use crate::record::{Hash, Record};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// The first bytes of every batch.
-pub const BATCH_MAGIC: [u8; 4] = *b"LHB1";
+/// The first bytes of a batch of format version 2.
+pub const BATCH_MAGIC: [u8; 4] = *b"LHB2";
+/// The first bytes of a batch of format version 1.
+pub const BATCH_MAGIC_V1: [u8; 4] = *b"LHB1";
 /// Magic, payload length, record count, CRC-32: four bytes each, little-endian.
 pub const BATCH_HEADER_BYTES: usize = 16;
+/// A MAC by the data directory's secret (SEMANTICS 11), the first part of the payload in version 2.
+pub const MAC_BYTES: usize = 32;
+/// Where the frames begin in a batch that is being written.
+const FRAMES_AT: usize = BATCH_HEADER_BYTES + MAC_BYTES;
 /// Length of the hashed bytes, shifted left by two, plus the number of signatures.
 const FRAME_HEADER_BYTES: usize = 4;
 const HASH_BYTES: usize = 32;
@@ -68,13 +75,13 @@ impl Batch {
     /// An empty batch whose first record will have this sequence.
     pub fn new(first_sequence: u64) -> Self {
         let mut bytes = Vec::with_capacity(4096);
-        bytes.resize(BATCH_HEADER_BYTES, 0);
+        bytes.resize(FRAMES_AT, 0);
         Self { bytes, count: 0, first_sequence }
     }
 
     /// Empties the batch and keeps its allocation.
     pub fn reset(&mut self, first_sequence: u64) {
-        self.bytes.truncate(BATCH_HEADER_BYTES);
+        self.bytes.truncate(FRAMES_AT);
         self.count = 0;
         self.first_sequence = first_sequence;
     }
@@ -115,15 +122,25 @@ impl Batch {
 
     /// The frames of the batch. Their links are valid after it is sealed.
     pub fn frames(&self) -> Frames<'_> {
-        Frames { rest: &self.bytes[BATCH_HEADER_BYTES..] }
+        Frames { rest: &self.bytes[FRAMES_AT..] }
     }
 
-    /// Links every record to the previous one, starting with `prev`, signs the records that name signers, and writes
-    /// the checksum. Returns the hash of the last record.
+    /// As [`Self::seal_with`], for batches that nobody authenticates: the MAC is zero.
     pub fn seal(&mut self, prev: &Hash, signer: &dyn Signer) -> Result<Hash, MissingKey> {
+        self.seal_with(prev, signer, |_| [0; MAC_BYTES])
+    }
+
+    /// Links every record to the one before, beginning at `prev`, signs those that name signers, adds the MAC that
+    /// `authenticate` returns, and closes the batch with its checksum. Returns the hash of the last record.
+    pub fn seal_with(
+        &mut self,
+        prev: &Hash,
+        signer: &dyn Signer,
+        authenticate: impl FnOnce(&Authenticated) -> [u8; MAC_BYTES],
+    ) -> Result<Hash, MissingKey> {
         assert!(self.count > 0 && self.count <= BATCH_RECORDS_MAX, "a batch of {} records", self.count);
         let mut head = *prev;
-        let mut at = BATCH_HEADER_BYTES;
+        let mut at = FRAMES_AT;
         while at < self.bytes.len() {
             let mut word = [0u8; FRAME_HEADER_BYTES];
             word.copy_from_slice(&self.bytes[at..at + FRAME_HEADER_BYTES]);
@@ -144,6 +161,8 @@ impl Batch {
         self.bytes[..4].copy_from_slice(&BATCH_MAGIC);
         self.bytes[4..8].copy_from_slice(&payload.to_le_bytes());
         self.bytes[8..12].copy_from_slice(&self.count.to_le_bytes());
+        let bound = Authenticated { first_sequence: self.first_sequence, count: self.count, last_hash: head };
+        self.bytes[BATCH_HEADER_BYTES..FRAMES_AT].copy_from_slice(&authenticate(&bound));
         let crc = batch_crc(&self.bytes);
         self.bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         Ok(head)
@@ -159,6 +178,25 @@ impl Batch {
             self.bytes[at..at + SIGNATURE_BYTES].copy_from_slice(&signature);
         }
         Ok(())
+    }
+}
+
+/// What the MAC of a batch binds: with the last hash, every byte of every record up to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Authenticated {
+    pub first_sequence: u64,
+    pub count: u32,
+    pub last_hash: Hash,
+}
+
+impl Authenticated {
+    /// The bytes that the MAC is computed over.
+    pub fn message(&self) -> [u8; 44] {
+        let mut message = [0; 44];
+        message[..8].copy_from_slice(&self.first_sequence.to_le_bytes());
+        message[8..12].copy_from_slice(&self.count.to_le_bytes());
+        message[12..].copy_from_slice(&self.last_hash);
+        message
     }
 }
 
@@ -204,22 +242,29 @@ pub struct RawBatch<'a> {
     /// Header and payload.
     bytes: &'a [u8],
     count: u32,
+    version: u32,
 }
 
 impl<'a> RawBatch<'a> {
-    /// Reads the batch at the start of `bytes`; more bytes may follow.
+    /// Reads the batch at the start of `bytes`, in the format version that its first bytes name; more bytes may follow.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Damage> {
+        let version = if bytes.starts_with(&BATCH_MAGIC_V1) { 1 } else { 2 };
+        Self::read_version(bytes, version)
+    }
+
+    /// As [`Self::read`], in this format version only.
+    pub fn read_version(bytes: &'a [u8], version: u32) -> Result<Self, Damage> {
         let Some((header, rest)) = bytes.split_first_chunk::<BATCH_HEADER_BYTES>() else {
             return Err(if bytes.iter().all(|b| *b == 0) { Damage::Nothing } else { Damage::NoMagic });
         };
-        if header[..4] != BATCH_MAGIC {
+        if header[..4] != batch_magic(version) {
             let empty = header.iter().all(|b| *b == 0);
             return Err(if empty { Damage::Nothing } else { Damage::NoMagic });
         }
         let word = |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let (length, count) = (word(4) as usize, word(8));
-        let smallest = FRAME_HEADER_BYTES + HASH_BYTES;
-        if length > BATCH_BYTES_MAX || count == 0 || count > BATCH_RECORDS_MAX || length < count as usize * smallest {
+        let possible = 1..=BATCH_RECORDS_MAX;
+        if length > BATCH_BYTES_MAX || !possible.contains(&count) || length < payload_bytes_min(version, count) {
             return Err(Damage::BadHeader);
         }
         if rest.len() < length {
@@ -229,7 +274,7 @@ impl<'a> RawBatch<'a> {
         if batch_crc(bytes) != word(12) {
             return Err(Damage::BadChecksum);
         }
-        let batch = Self { bytes, count };
+        let batch = Self { bytes, count, version };
         let mut frames = batch.records();
         let mut seen = 0;
         for frame in frames.by_ref() {
@@ -245,6 +290,14 @@ impl<'a> RawBatch<'a> {
     pub fn count(&self) -> u32 {
         self.count
     }
+    /// The format version.
+    pub fn version(&self) -> u32 {
+        self.version
+    }
+    /// The MAC that the batch carries; none in version 1. Whether it is right is for the holder of the secret to say.
+    pub fn mac(&self) -> Option<&'a [u8; MAC_BYTES]> {
+        if self.version == 1 { None } else { self.bytes[BATCH_HEADER_BYTES..].first_chunk() }
+    }
     /// The bytes of the batch in its file.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -253,9 +306,28 @@ impl<'a> RawBatch<'a> {
     pub fn bytes_total(&self) -> usize {
         self.bytes.len()
     }
-    pub fn records(&self) -> Frames<'a> {
-        Frames { rest: &self.bytes[BATCH_HEADER_BYTES..] }
+    /// Where the first frame begins in the batch.
+    pub fn frames_at(&self) -> usize {
+        BATCH_HEADER_BYTES + mac_bytes(self.version)
     }
+    pub fn records(&self) -> Frames<'a> {
+        Frames { rest: &self.bytes[self.frames_at()..] }
+    }
+}
+
+/// The first bytes of a batch of this format version.
+pub fn batch_magic(version: u32) -> [u8; 4] {
+    if version == 1 { BATCH_MAGIC_V1 } else { BATCH_MAGIC }
+}
+
+/// Bytes of the MAC in a batch of this format version.
+fn mac_bytes(version: u32) -> usize {
+    if version == 1 { 0 } else { MAC_BYTES }
+}
+
+/// The smallest payload of a batch of so many records.
+pub fn payload_bytes_min(version: u32, records: u32) -> usize {
+    mac_bytes(version) + records as usize * (FRAME_HEADER_BYTES + HASH_BYTES)
 }
 
 /// The frames of a batch, in order.
@@ -315,11 +387,14 @@ impl RawRecord<'_> {
     /// Decodes strictly: only the canonical encoding is accepted.
     #[inline]
     pub fn decode(&self) -> Result<Record, DecodeError> {
-        let record = Record::get(&mut self.after_link()?)?;
-        if record.signers.len() * SIGNATURE_BYTES != self.signatures.len() {
+        // Checked where it is: taking it out and returning it again would copy it twice.
+        let decoded = Record::get(&mut self.after_link()?);
+        if let Ok(record) = &decoded
+            && record.signers.len() * SIGNATURE_BYTES != self.signatures.len()
+        {
             return Err(DecodeError::Forbidden("a record without the signatures it names"));
         }
-        Ok(record)
+        decoded
     }
     /// Reads only the sequence, for searches.
     pub fn sequence(&self) -> Result<u64, DecodeError> {

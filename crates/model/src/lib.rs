@@ -54,8 +54,8 @@ pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
 pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;
 
-/// The version of the byte format this crate writes and reads.
-pub const FORMAT_VERSION: u32 = 1;
+/// The version of the byte format that this crate writes. It reads this one and those before it.
+pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of the rules by which the engine decides. Each decision contains it (SEMANTICS 6), so that a replay can
 /// detect other rules.

@@ -37,6 +37,14 @@ pub fn is_invisible(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
+/// Letters and marks that are drawn as nothing or as a blank, beyond [`is_invisible`]. Names in old records may contain
+/// them, so decoding accepts them for ever; requests that give a new name are refused.
+pub fn is_blank_letter(c: char) -> bool {
+    matches!(c, '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0080}'..='\u{e0fff}')
+}
+
 impl Name {
     pub fn new(text: &str) -> Result<Self, BadName> {
         Self::check(text).map(|()| Self(text.into()))
@@ -105,6 +113,15 @@ impl Field for Name {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_of_old_records_are_still_decoded() {
+        for old in ["1", "007", "\u{115f}", "pay\u{3164}roll", "a\u{fe0f}"] {
+            let (mut bytes, name) = (Vec::new(), Name::new(old).expect("valid in a record"));
+            name.put(&mut bytes);
+            assert_eq!(Name::get(&mut Reader::new(&bytes)), Ok(name), "{old:?}");
+        }
+    }
 
     #[test]
     fn names_are_visible_text() {

@@ -304,6 +304,9 @@ pub struct Outline {
     pub signers: usize,
 }
 
+/// Owner, key and payload of an idempotency key, as they were read.
+type RawKey<'a> = (Option<TenantNo>, &'a [u8], &'a [u8; 16]);
+
 /// The head of a record, checked, with its texts and keys still in the bytes that were read.
 struct RawHead<'a> {
     sequence: u64,
@@ -315,8 +318,7 @@ struct RawHead<'a> {
     user: Option<UserNo>,
     token: Option<TokenNo>,
     reason: Option<Reason>,
-    /// Owner, key and payload.
-    idempotency: Option<(Option<TenantNo>, &'a [u8], &'a [u8; 16])>,
+    idempotency: Option<RawKey<'a>>,
     workload: Option<&'a str>,
     hcl_entry: Option<&'a str>,
     dra_claim_id: Option<&'a str>,
@@ -365,7 +367,7 @@ impl<'a> RawHead<'a> {
 }
 
 #[inline(always)]
-fn get_key<'a>(r: &mut Reader<'a>) -> Result<(Option<TenantNo>, &'a [u8], &'a [u8; 16]), DecodeError> {
+fn get_key<'a>(r: &mut Reader<'a>) -> Result<RawKey<'a>, DecodeError> {
     let owner = Field::get(r)?;
     let n = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
     let key = r.take(n)?;

@@ -123,7 +123,7 @@ fn reading_a_batch_allocates_nothing() {
     let mut batch = Batch::new(0);
     samples::every_kind().iter().for_each(|record| batch.push(record));
     let mut bytes = batch.bytes().to_vec();
-    bytes[..4].copy_from_slice(b"LHB1");
+    bytes[..4].copy_from_slice(b"LHB2");
     bytes[4..8].copy_from_slice(&(16u32 << 20).to_le_bytes());
     bytes[8..12].copy_from_slice(&60_000u32.to_le_bytes());
     assert_eq!(peak_of(|| RawBatch::read(&bytes).map(|batch| batch.count())), 0);

@@ -7,7 +7,7 @@ use crate::queue::{Heads, minute_of};
 use crate::request::{Expected, RequestFacts};
 use crate::violation::{Broken, Checked, Violation, broken, demand, found};
 use crate::world::World;
-use leasehold_model::body::{Genesis, KeyRotated, SettingsChanged, Started};
+use leasehold_model::body::{Converted, Genesis, KeyRotated, SettingsChanged, Started};
 use leasehold_model::limits::TTL_MAX;
 use leasehold_model::{AllocationState, Amount, Body, FORMAT_VERSION, Instant, LeaseNo, RULES_VERSION, Record, Span};
 
@@ -18,6 +18,7 @@ pub struct Oracle {
     pub(crate) size: u64,
     pub(crate) last_stamp: Option<Instant>,
     key: Option<[u8; 32]>,
+    format_version: u32,
     started: Option<(u64, u32)>,
     command: Command,
     remembered_keys: RememberedKeys,
@@ -49,6 +50,7 @@ impl Oracle {
             size: 0,
             last_stamp: None,
             key: None,
+            format_version: 0,
             started: None,
             command: Command::default(),
             remembered_keys: RememberedKeys::default(),
@@ -234,7 +236,8 @@ impl Oracle {
         match &record.body {
             Body::Genesis(body) => self.genesis(body),
             Body::Started(body) => self.started(record, body),
-            Body::Heartbeat(_) | Body::ClockJumped(_) => Ok(()),
+            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::TailResolved(_) => Ok(()),
+            Body::Converted(body) => self.converted(body),
             Body::KeyRotated(body) => self.key_rotated(record, body),
             Body::SettingsChanged(body) => {
                 world.settings_changed(body)?;
@@ -325,8 +328,16 @@ impl Oracle {
 
     fn genesis(&mut self, genesis: &Genesis) -> Checked {
         let version = genesis.format_version;
-        demand!(version == FORMAT_VERSION, "genesis", "format version {version}");
+        demand!((1..=FORMAT_VERSION).contains(&version), "genesis", "format version {version}");
         self.key = Some(genesis.public_key);
+        self.format_version = version;
+        Ok(())
+    }
+
+    fn converted(&mut self, converted: &Converted) -> Checked {
+        let (before, version) = (self.format_version, converted.format_version);
+        demand!(version > before && version <= FORMAT_VERSION, "converted", "format version {version} after {before}");
+        self.format_version = version;
         Ok(())
     }
 
@@ -373,6 +384,8 @@ fn moves_queue(record: &Record) -> bool {
             | Body::ActivityReported(_)
             | Body::Heartbeat(_)
             | Body::ClockJumped(_)
+            | Body::Converted(_)
+            | Body::TailResolved(_)
             | Body::KeyRotated(_)
             | Body::SensitiveChanged(_)
             | Body::ClassPut(_)

@@ -8,7 +8,7 @@ use crate::problem::sentence;
 use crate::profiles::Profiles;
 use leasehold_api::{Problem, codes};
 use leasehold_books::{Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
-use leasehold_journal::Journal;
+use leasehold_journal::{Journal, MacKey};
 use leasehold_model::Instant;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,6 +35,8 @@ const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The books of the daemon.
 pub(crate) struct BooksService {
     path: PathBuf,
+    /// Authenticates the entries of the file.
+    key: MacKey,
     keeper: RwLock<Option<Keeper>>,
     /// Number of records processed.
     size: AtomicU64,
@@ -53,9 +55,10 @@ fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
 }
 
 impl BooksService {
-    pub(crate) fn new(path: PathBuf) -> Self {
+    pub(crate) fn new(path: PathBuf, key: MacKey) -> Self {
         Self {
             path,
+            key,
             keeper: RwLock::new(None),
             size: AtomicU64::new(0),
             grown: (Mutex::new(()), Condvar::new()),
@@ -117,7 +120,7 @@ impl BooksService {
 
     /// Opens the books and follows the journal until shutdown, or until the books prove to be damaged.
     fn follow(&self, journal: &dyn Journal) -> Result<(), BooksError> {
-        let (keeper, opened) = Keeper::open(&self.path, journal)?;
+        let (keeper, opened) = Keeper::open(&self.path, journal, &self.key)?;
         if let Opened::Rebuilt(why) = opened {
             tracing::warn!(why, "the books are rebuilt from the journal");
         }
@@ -209,9 +212,12 @@ impl BooksService {
     }
 }
 
-/// The instant up to which the journal has been evaluated.
+/// How far the journal has been evaluated.
 pub(crate) struct Known {
+    /// The instant up to which the figures are computed.
     pub(crate) as_of: Instant,
+    /// The number of records that the books have processed.
+    pub(crate) size: u64,
 }
 
 pub(crate) fn problem(error: &BooksError) -> Problem {
@@ -240,7 +246,7 @@ pub(crate) async fn ask<T: Send + 'static>(
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;
             keeper.books.known_until(wall)
         };
-        app.books.read(|books| question(books, Known { as_of }))
+        app.books.read(|books| question(books, Known { as_of, size: books.size() }))
     })
     .await
 }

@@ -44,6 +44,7 @@ pub const KEYS: &[&str] = &[
     "journal.snapshot_every",
     "journal.checkpoint_every",
     "journal.batch_records_max",
+    "journal.archive",
     "engine.ttl_max",
     "engine.grace_default",
     "engine.teardown_deadline",
@@ -183,6 +184,8 @@ pub struct Journal {
     #[serde(deserialize_with = "span")]
     pub checkpoint_every: Span,
     pub batch_records_max: u32,
+    /// Directories with segments that were moved away, which the daemon also reads.
+    pub archive: Vec<PathBuf>,
 }
 
 impl Default for Journal {
@@ -192,6 +195,7 @@ impl Default for Journal {
             snapshot_every: 1_000_000,
             checkpoint_every: Span::from_millis(50),
             batch_records_max: 1000,
+            archive: Vec::new(),
         }
     }
 }

@@ -13,10 +13,12 @@ use crate::rate::Limiter;
 use crate::routes::router;
 use crate::scans::Scans;
 use crate::tls::{Tls, TlsError};
+use leasehold_books::Keeper;
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Request};
-use leasehold_journal::{Journal, Recovered};
+use leasehold_journal::disk::Disk;
+use leasehold_journal::{Journal, Local, MacKey, RealDisk, Recovered, UnprovedTail};
 use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
 use std::fmt;
 use std::fs;
@@ -31,6 +33,8 @@ pub struct Start {
     pub clock: Arc<dyn Clock>,
     /// Start although the clock is further from the last record than allowed. The jump is recorded.
     pub accept_clock: bool,
+    /// What to do with records after the last checkpoint that cannot be authenticated. The decision is recorded.
+    pub unproved_tail: UnprovedTail,
     /// Issue an operator token although one exists, for an operator who lost its file.
     pub new_operator_token: bool,
     /// Called once if the journal fails; the process should exit.
@@ -47,6 +51,11 @@ pub enum DaemonError {
         what: String,
         error: io::Error,
     },
+    /// The books must be rebuilt, and a segment that this needs is missing.
+    MissingSegment {
+        segment: u32,
+        why: &'static str,
+    },
     /// A command that startup needs was refused.
     Refused(String),
 }
@@ -58,6 +67,7 @@ impl DaemonError {
             Self::Start(error) => error.code(),
             Self::Tls(error) => error.code(),
             Self::Io { .. } => "io_failed",
+            Self::MissingSegment { .. } => "journal_segment_missing",
             Self::Refused(_) => "start_refused",
         }
     }
@@ -70,6 +80,11 @@ impl fmt::Display for DaemonError {
             Self::Start(error) => error.fmt(f),
             Self::Tls(error) => error.fmt(f),
             Self::Io { what, error } => write!(f, "{what}: {error}"),
+            Self::MissingSegment { segment, why } => write!(
+                f,
+                "books.redb cannot be used ({why}), and journal/{segment:08}.seg is missing to rebuild it from the \
+                 journal; bring the segment back, or add its directory to journal.archive"
+            ),
             Self::Refused(what) => f.write_str(what),
         }
     }
@@ -104,10 +119,16 @@ impl Daemon {
             .map_err(DaemonError::DataDirectory)?;
         let keys = Arc::new(keys);
         let public_key = keys.public_keys()[0];
+        let mut local = Local::new(directory.secret().map_err(DaemonError::DataDirectory)?);
+        local.tail = start.unproved_tail;
+        let archives = config.journal.archive.iter();
+        local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
+        let books_key = local.secret.books().clone();
         let (journal, recovered) = directory
-            .open_journal(keys, config.journal_options(), &*start.clock)
+            .open_journal(keys, config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
         let journal: Arc<dyn Journal> = Arc::new(journal);
+        check_books(&directory, &*journal, &books_key)?;
         let mut start_options = StartOptions::new(software(), public_key);
         start_options.accept_clock = start.accept_clock;
         let mut options = config.cell_options(start_options);
@@ -121,7 +142,7 @@ impl Daemon {
         }
         let began = start.clock.wall();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
-        let app = assemble(&config, &directory, cell, journal, start.clock, began)?;
+        let app = assemble(&config, &directory, books_key, cell, journal, start.clock, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         let books_thread = app.books.start(Arc::clone(&app.journal));
@@ -171,6 +192,16 @@ impl Daemon {
         books.stop();
         let _ = self.books_thread.join();
         stopped
+    }
+}
+
+/// Books that cannot be used are rebuilt from the first record on, and never in part: if a segment is missing for that,
+/// the daemon does not start.
+fn check_books(directory: &DataDirectory, journal: &dyn Journal, key: &MacKey) -> Result<(), DaemonError> {
+    let Some(segment) = journal.missing_segment() else { return Ok(()) };
+    match Keeper::check(&directory.books(), journal, key) {
+        Ok(()) => Ok(()),
+        Err(why) => Err(DaemonError::MissingSegment { segment, why }),
     }
 }
 
@@ -225,6 +256,7 @@ fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
 fn assemble(
     config: &Config,
     directory: &DataDirectory,
+    books_key: MacKey,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
     clock: Arc<dyn Clock>,
@@ -236,7 +268,7 @@ fn assemble(
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
-    let books = Arc::new(BooksService::new(directory.books()));
+    let books = Arc::new(BooksService::new(directory.books(), books_key));
     let observing = now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "a cell has one observer");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);

@@ -1,7 +1,9 @@
 //! The data directory, with the signing key and the journal: created, or opened as a shutdown or a crash left it.
 
 use leasehold_cell::Clock;
-use leasehold_journal::{FileJournal, KeyringError, Keys, OpenError, Options, RealDisk, Recovered};
+use leasehold_journal::{
+    FileJournal, KeyringError, Keys, Local, OpenError, Options, RealDisk, Recovered, Secret, SecretError,
+};
 use leasehold_model::Name;
 use std::fmt;
 use std::fs;
@@ -89,20 +91,37 @@ impl DataDirectory {
                     return Err(self.foreign("the data directory is not empty and contains no journal key"));
                 }
                 let mut seed = [0; 32];
-                let no_randomness = |error| {
-                    DataDirectoryError::new(
-                        "no_randomness",
-                        &self.data,
-                        format!("the system provides no random bytes for a key: {error}"),
-                    )
-                };
-                getrandom::fill(&mut seed).map_err(no_randomness)?;
+                getrandom::fill(&mut seed).map_err(|error| self.no_randomness("a key", error))?;
                 let keys = Keys::new(new_origin, &seed).map_err(key_error)?;
                 keys.save(&self.key()).map_err(key_error)?;
                 Ok(keys)
             }
             Err(error) => Err(key_error(error)),
         }
+    }
+
+    /// The data directory's secret: the systemd credential of that name, or the file here, which is created where there
+    /// is none. In a directory that has a journal that means that the secret was lost.
+    pub fn secret(&self) -> Result<Secret, DataDirectoryError> {
+        let credentials = std::env::var_os("CREDENTIALS_DIRECTORY").map(PathBuf::from);
+        for path in credentials.map(|credentials| credentials.join(SECRET)).into_iter().chain([self.data.join(SECRET)])
+        {
+            let loaded = Secret::load(&path).map_err(|error| secret_error(&path, &error))?;
+            if let Some(secret) = loaded {
+                return Ok(secret);
+            }
+        }
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| self.no_randomness("a secret", error))?;
+        let secret = Secret::new(bytes);
+        let path = self.data.join(SECRET);
+        secret.save(&path).map_err(|error| secret_error(&path, &error))?;
+        Ok(secret)
+    }
+
+    fn no_randomness(&self, what: &str, error: getrandom::Error) -> DataDirectoryError {
+        let what = format!("the system provides no random bytes for {what}: {error}");
+        DataDirectoryError::new("no_randomness", &self.data, what)
     }
 
     /// Whether the directory is empty, except for a temporary key file that a crash may have left.
@@ -128,16 +147,30 @@ impl DataDirectory {
         &self,
         keys: Arc<Keys>,
         options: Options,
+        local: Local,
         clock: &dyn Clock,
     ) -> Result<(FileJournal, Option<Recovered>), DataDirectoryError> {
         let disk = Arc::new(RealDisk::new(&self.data));
-        let opened = match FileJournal::open(disk.clone(), options, Arc::clone(&keys), clock.wall()) {
+        let opened = match FileJournal::open(disk.clone(), options, Arc::clone(&keys), local.clone(), clock.wall()) {
             Ok((journal, recovered)) => Ok((journal, Some(recovered))),
-            Err(OpenError::NoJournal) => FileJournal::create(disk, options, keys, clock.wall()).map(|new| (new, None)),
+            Err(OpenError::NoJournal) => {
+                FileJournal::create(disk, options, keys, local, clock.wall()).map(|new| (new, None))
+            }
             Err(error) => Err(error),
         };
         opened.map_err(|error| DataDirectoryError::new(error.code(), &self.data, &error))
     }
+}
+
+const SECRET: &str = "local.secret";
+
+fn secret_error(path: &Path, error: &SecretError) -> DataDirectoryError {
+    let code = match error {
+        SecretError::TooOpen { .. } => "secret_too_open",
+        SecretError::Malformed => "secret_malformed",
+        SecretError::Io(_) => "secret_unreadable",
+    };
+    DataDirectoryError::new(code, path, error)
 }
 
 /// The name of this program in the records that it writes.

@@ -1,3 +1,56 @@
 //! The page at `/api/docs`: the OpenAPI document for people, made in the browser from the document itself.
 
+use axum::http::header::{
+    CONTENT_SECURITY_POLICY, HeaderName, HeaderValue, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+use std::sync::LazyLock;
+
 pub(crate) const PAGE: &str = include_str!("docs_page.html");
+
+/// What is between the tags of the page's only element of this kind.
+fn inside(element: &str) -> &'static str {
+    let (_, after) = PAGE.split_once(&format!("<{element}>")).expect("the page has this element");
+    after.split_once(&format!("</{element}>")).expect("the element is closed").0
+}
+
+/// A token may be typed into the page. So it runs only its own script, talks only to this daemon, and is shown in no
+/// frame.
+static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
+    let hash = |element| BASE64_STANDARD.encode(Sha256::digest(inside(element)));
+    let policy = format!(
+        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; connect-src 'self'; base-uri 'none'; \
+         form-action 'none'; frame-ancestors 'none'",
+        hash("script"),
+        hash("style")
+    );
+    HeaderValue::from_str(&policy).expect("the policy is ASCII")
+});
+
+/// The headers that restrict what a browser does with the page.
+pub(crate) fn security_headers() -> [(HeaderName, HeaderValue); 4] {
+    [
+        (CONTENT_SECURITY_POLICY, POLICY.clone()),
+        (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+        // For browsers that do not know `frame-ancestors`.
+        (X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
+        (REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_policy_covers_everything_that_the_page_runs() {
+        for element in ["script", "style"] {
+            assert_eq!(PAGE.matches(&format!("<{element}")).count(), 1, "one hash for one {element}");
+        }
+        for inline in [" style=\"", " onclick=", " onload=", "javascript:", "src=\"http"] {
+            assert!(!PAGE.contains(inline), "{inline} would be blocked");
+        }
+    }
+}

@@ -44,13 +44,15 @@ pub(crate) struct Explainer<'a> {
     pub(crate) own: &'a [NodeNo],
 }
 
+/// Whether the caller may see the node itself, or a lease on it.
+pub(crate) fn may_name_node(state: &State, caller: &Caller, node: NodeNo) -> bool {
+    let sees_lease = |lease: &Lease| caller.sees_lease(lease.tenant, Some(lease.project), lease.node);
+    caller.sees_node(node) || state.leases_on(node).into_iter().any(sees_lease)
+}
+
 impl Explainer<'_> {
     fn node(&self, node: NodeNo) -> Option<String> {
-        let holds_there = || {
-            let mut there = self.state.leases_on(node).into_iter();
-            there.any(|lease| self.caller.sees_lease(lease.tenant, Some(lease.project), lease.node))
-        };
-        let seen = self.caller.sees_node(node) || self.own.contains(&node) || holds_there();
+        let seen = self.own.contains(&node) || may_name_node(self.state, self.caller, node);
         self.state.node(node).filter(|_| seen).map(|node| node.name.to_string())
     }
 

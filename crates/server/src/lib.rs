@@ -46,3 +46,4 @@ mod unavailable_node;
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use daemon::{Daemon, DaemonError, Start};
 pub use data_directory::{DataDirectory, DataDirectoryError, software};
+pub use leasehold_journal::UnprovedTail;

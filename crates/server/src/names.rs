@@ -3,15 +3,45 @@
 use crate::access::Caller;
 use leasehold_api::{Problem, codes};
 use leasehold_engine::{ChargePolicy, RateCard, State};
+use leasehold_model::name::is_blank_letter;
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
 
-/// A valid name.
+/// A valid name, to find or filter by.
 pub(crate) fn name(what: &str, text: &str) -> Result<Name, Problem> {
     Name::new(text).map_err(|why| codes::BAD_NAME.problem(format!("Invalid {what}: {why}.")).with("field", what))
 }
 
 pub(crate) fn optional_name(what: &str, text: Option<&str>) -> Result<Option<Name>, Problem> {
     text.map(|text| name(what, text)).transpose()
+}
+
+/// A name by which a new object will be found, or the new name of an object that is called `old`.
+///
+/// A name of digits only is refused, because requests could mean the object with that number. These rules are checked
+/// here and not by the engine: the engine also decides again what old journals contain, where such names are valid.
+pub(crate) fn new_name(text: &str, old: Option<&Name>) -> Result<Name, Problem> {
+    let name = new_text("name", text, old)?;
+    if old != Some(&name) && text.bytes().all(|b| b.is_ascii_digit()) {
+        let detail = "Invalid name: a name must not consist of digits only, because it could be taken for a number.";
+        return Err(codes::BAD_NAME.problem(detail).with("field", "name"));
+    }
+    Ok(name)
+}
+
+/// A text that people will read, such as a tag or a workload, in place of `old`.
+pub(crate) fn new_text(what: &str, text: &str, old: Option<&Name>) -> Result<Name, Problem> {
+    let name = name(what, text)?;
+    match text.chars().find(|c| is_blank_letter(*c)) {
+        Some(blank) if old != Some(&name) => {
+            let detail = format!("Invalid {what}: it contains the invisible character U+{:04X}.", u32::from(blank));
+            Err(codes::BAD_NAME.problem(detail).with("field", what))
+        }
+        _ => Ok(name),
+    }
+}
+
+pub(crate) fn optional_text(what: &str, text: Option<&str>) -> Result<Option<Name>, Problem> {
+    text.map(|text| new_text(what, text, None)).transpose()
 }
 
 /// The number that a text of digits stands for. Objects whose names consist of digits can be found by number only.
@@ -177,5 +207,35 @@ pub(crate) fn sees_token(caller: &Caller, token: &leasehold_engine::Token) -> bo
     match caller.tenant {
         None => true,
         Some(own) => token.scope.tenant == Some(own),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &Result<Name, Problem>) -> Option<&str> {
+        name.as_ref().err().map(|problem| problem.code.as_str())
+    }
+
+    #[test]
+    fn new_names_cannot_be_taken_for_numbers_or_for_other_names() {
+        for bad in
+            ["1", "007", "99999999999999999999", "\u{115f}", "pay\u{3164}roll", "a\u{fe0f}", "\u{2800}", "x\u{e0100}"]
+        {
+            assert_eq!(refused(&new_name(bad, None)), Some("bad_name"), "{bad:?}");
+            let old = Name::new(bad).expect("valid in a record");
+            assert!(new_name(bad, Some(&old)).is_ok(), "an old name may be sent again: {bad:?}");
+            assert_eq!(refused(&new_name(bad, Name::new("other").ok().as_ref())), Some("bad_name"), "{bad:?}");
+        }
+        for good in ["1a", "h100", "0.5", "-1", "대학", "Röntgen lab", "𝟙"] {
+            assert!(new_name(good, None).is_ok(), "{good:?}");
+        }
+    }
+
+    #[test]
+    fn tags_and_workloads_may_consist_of_digits() {
+        assert!(new_text("workload", "4711", None).is_ok());
+        assert_eq!(refused(&new_text("workload", "4711\u{ffa0}", None)), Some("bad_name"));
     }
 }

@@ -67,6 +67,8 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::Heartbeat(_)
         | Body::KeyRotated(_)
         | Body::ClockJumped(_)
+        | Body::Converted(_)
+        | Body::TailResolved(_)
         | Body::SettingsChanged(_)
         | Body::ClassPut(_)
         | Body::PoolPut(_)

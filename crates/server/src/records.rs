@@ -158,6 +158,8 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::Heartbeat(_)
         | Body::KeyRotated(_)
         | Body::ClockJumped(_)
+        | Body::Converted(_)
+        | Body::TailResolved(_)
         | Body::SettingsChanged(_)
         | Body::ClassPut(_)
         | Body::PoolPut(_)

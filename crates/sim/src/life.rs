@@ -8,7 +8,7 @@ use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
-use leasehold_journal::{AppendError, FileJournal, Journal, Keys, OpenError, Options, PrepareError};
+use leasehold_journal::{AppendError, FileJournal, Journal, Keys, Local, OpenError, Options, PrepareError, Secret};
 use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Identity, Instant, Name, Record, Span};
 use leasehold_oracle::Dice;
@@ -84,6 +84,11 @@ type Step<T> = Result<T, String>;
 
 const OPTIONS: Options = Options { segment_bytes: 24 << 10, index_bytes: 2 << 10 };
 
+/// Every run has the same secret: what a seed shows must not depend on anything else.
+pub(crate) fn local() -> Local {
+    Local::new(Secret::new([7; 32]))
+}
+
 fn software() -> Name {
     Name::new("leasehold sim").expect("a valid name")
 }
@@ -92,11 +97,12 @@ fn software() -> Name {
 pub(crate) fn start<'a>(truth: &'a mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Step<Option<Life<'a>>> {
     let now = truth.clock_wall();
     let shared: Arc<FaultDisk> = Arc::new(disk.clone());
-    let opened = FileJournal::open(shared.clone(), OPTIONS, truth.keys.clone(), now).map(|(journal, _)| journal);
+    let opened =
+        FileJournal::open(shared.clone(), OPTIONS, truth.keys.clone(), local(), now).map(|(journal, _)| journal);
     let journal = match opened {
         Err(_) if disk.has_stopped() => return Ok(None),
         Err(OpenError::NoJournal) if truth.hashes.is_empty() => {
-            match FileJournal::create(shared, OPTIONS, truth.keys.clone(), now) {
+            match FileJournal::create(shared, OPTIONS, truth.keys.clone(), local(), now) {
                 Ok(journal) => journal,
                 Err(_) if disk.has_stopped() => return Ok(None),
                 Err(error) => return Err(format!("cannot create a journal: {error}")),

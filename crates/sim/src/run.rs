@@ -153,7 +153,8 @@ fn flip_and_look(truth: &mut Truth, disk: &FaultDisk, dice: &mut Dice) -> Result
     let Some((name, at)) = copy.flip_bit(prefix, dice) else { return Ok(()) };
     truth.tally.flips += 1;
     let options = Options { segment_bytes: 24 << 10, index_bytes: 2 << 10 };
-    let opened = FileJournal::open(Arc::new(copy), options, truth.keys.clone(), truth.clock_wall());
+    let opened =
+        FileJournal::open(Arc::new(copy), options, truth.keys.clone(), crate::life::local(), truth.clock_wall());
     let Ok((journal, _)) = opened else {
         truth.tally.flips_refused += 1;
         return Ok(());

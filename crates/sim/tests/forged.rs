@@ -1,6 +1,7 @@
 //! The oracle objects: in histories that it finds legal, each decision about allocations is changed a little, and it
 //! must say so. A judge that accepts everything would find nothing wrong.
 
+use leasehold_engine::{FoldError, State};
 use leasehold_model::body::{Body, Heartbeat, NodeWiped};
 use leasehold_model::{
     AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, Quanta, QuarantineCause, Reason, Record, Span,
@@ -162,4 +163,47 @@ fn no_forged_decision_passes() {
         }
     }
     assert!(tried.len() >= 16 && tried.values().all(|n| *n > 5), "{tried:?}");
+}
+
+/// What somebody sealed that no engine decides (a device that is booked twice, a node that does not exist) is refused by
+/// the fold with the number of the record; it does not end the process.
+#[test]
+fn the_fold_refuses_what_cannot_be_and_does_not_panic() {
+    let (mut refused, mut booked_twice) = (0, 0);
+    for seed in 0..8 {
+        let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
+        let mut state = State::new();
+        for record in &records {
+            for forged in forgeries(record) {
+                refused += u32::from(state.clone().apply(&forged).is_err());
+            }
+            if let Body::Granted(granted) = &record.body {
+                for (at, member) in granted.members.iter().enumerate().filter(|(_, member)| member.devices != 0) {
+                    let leases = state.leases();
+                    let mut beside =
+                        leases.iter().filter(|other| other.node == granted.node && other.class == member.class);
+                    let whole = |devices: u64| member.devices.count_ones() == devices.count_ones();
+                    let Some(other) = beside.find(|other| whole(other.devices) && other.devices != member.devices)
+                    else {
+                        continue;
+                    };
+                    let mut forged = record.clone();
+                    if let Body::Granted(granted) = &mut forged.body {
+                        granted.members[at].devices = other.devices;
+                        granted.members[at].quanta = member.quanta.max(other.quanta);
+                    }
+                    match state.clone().apply(&forged) {
+                        Ok(()) => {}
+                        Err(FoldError::Inconsistent { sequence, .. }) => {
+                            assert_eq!(sequence, record.sequence);
+                            booked_twice += 1;
+                        }
+                        Err(error) => panic!("seed {seed}, record {}: {error}", record.sequence),
+                    }
+                }
+            }
+            state.apply(record).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        }
+    }
+    assert!(refused > 50 && booked_twice > 5, "{refused} refused, {booked_twice} booked twice");
 }

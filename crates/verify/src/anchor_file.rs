@@ -5,9 +5,12 @@
 //! signed by the key in force.
 
 use crate::text::{Lines, before_end, version};
-use leasehold_model::Hash;
+use leasehold_model::{Hash, hex};
 use leasehold_tlog::{Checkpoint, Frontier, Note};
 
+const FAMILY: &str = "leasehold-anchor";
+/// The newest version; collectors write version 1.
+const ANCHOR_VERSION: u32 = 2;
 const SLOT_BYTES: usize = 4096;
 /// The size of an anchor file; one byte more is read to detect a longer file.
 pub(crate) const ANCHOR_BYTES: usize = 2 * SLOT_BYTES;
@@ -44,11 +47,20 @@ pub(crate) struct Anchor {
 
 impl Anchor {
     fn parse(text: &str) -> Option<Self> {
-        let mut lines = Lines(before_end(text)?);
-        lines.exactly("leasehold-anchor v1")?;
+        let body = before_end(text)?;
+        // The MAC is for the daemon that wrote it; without its secret only the form can be checked.
+        let (version, body) = match version(text, FAMILY)? {
+            1 => (1, body),
+            ANCHOR_VERSION => (ANCHOR_VERSION, before_mac(body)?),
+            _ => return None,
+        };
+        let mut lines = Lines(body.split_once('\n')?.1);
         let counter = lines.number("counter")?;
         let origin = lines.value("origin")?.to_owned();
         lines.number("epoch")?;
+        if version > 1 && !matches!(lines.value("state")?, "open" | "closed") {
+            return None;
+        }
         let size = lines.number("size")?;
         let head = lines.hash("head")?;
         let root = lines.hash("root")?;
@@ -57,6 +69,13 @@ impl Anchor {
         lines.exactly("checkpoint")?;
         Some(Self { counter, origin, size, head, root, key, signed: SignedCheckpoint::parse(lines.0)? })
     }
+}
+
+/// What is before the `mac` line, which must be the last one.
+fn before_mac(text: &str) -> Option<&str> {
+    let at = text.strip_suffix('\n')?.rfind('\n')? + 1;
+    let mac = text[at..].strip_suffix('\n')?.strip_prefix("mac ")?;
+    hex::decode_hash(mac).map(|_| &text[..at])
 }
 
 /// The content of an anchor file.
@@ -87,10 +106,12 @@ impl Slot {
         let Ok(text) = std::str::from_utf8(written) else {
             return Self::Damaged;
         };
-        match (Anchor::parse(text), version(text, "leasehold-anchor")) {
+        match (Anchor::parse(text), version(text, FAMILY)) {
             (Some(anchor), _) => Self::Good(Box::new(anchor)),
             // A complete text of a later version is not damage.
-            (None, Some(version)) if version > 1 && before_end(text).is_some() => Self::NewerFormat(version),
+            (None, Some(version)) if version > ANCHOR_VERSION && before_end(text).is_some() => {
+                Self::NewerFormat(version)
+            }
             (None, _) => Self::Damaged,
         }
     }

@@ -6,7 +6,7 @@
 use crate::chunks::{Chunk, Flaw};
 use crate::failure::Why;
 use crate::tree::{GrowingRun, Run};
-use leasehold_model::body::{Genesis, KeyRotated};
+use leasehold_model::body::{Converted, Genesis, KeyRotated, Started};
 use leasehold_model::frame::{BATCH_HEADER_BYTES, Frames, signed_message};
 use leasehold_model::{Body, Damage, DecodeError, Hash, Instant, RawBatch, RawRecord, Reader, Record};
 use leasehold_tlog::verify_raw;
@@ -38,7 +38,7 @@ pub(crate) struct Linked {
     pub(crate) hash: Hash,
 }
 
-/// A record that brings a signing key into force.
+/// A record that brings a signing key, an epoch or a format version into force.
 #[derive(Debug)]
 pub(crate) enum KeyEvent {
     Genesis(Box<Genesis>),
@@ -46,6 +46,14 @@ pub(crate) enum KeyEvent {
     Rotation {
         old_key: [u8; 32],
         new_key: [u8; 32],
+    },
+    /// A process took over as the one writer.
+    Started {
+        epoch: u64,
+    },
+    /// From here on the journal is written in this format version.
+    Converted {
+        format_version: u32,
     },
 }
 
@@ -70,7 +78,7 @@ pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
     let mut at = 0;
     while at < chunk.bytes.len() && walk.checked.flaw.is_none() {
         let offset = chunk.offset + at as u64;
-        match RawBatch::read(&chunk.bytes[at..]) {
+        match RawBatch::read_version(&chunk.bytes[at..], chunk.version) {
             Ok(batch) => {
                 at += batch.bytes_total();
                 let whole = walk.take_batch(batch, offset, &chunk.bytes[at..]);
@@ -85,6 +93,7 @@ pub(crate) fn check(chunk: &Chunk, marks: &[u64]) -> Checked {
 
 struct Walk<'a> {
     segment: u32,
+    version: u32,
     sequence: u64,
     marks: &'a [u64],
     run: GrowingRun,
@@ -96,6 +105,7 @@ impl<'a> Walk<'a> {
         let passed = marks.partition_point(|mark| *mark <= chunk.first_sequence);
         Self {
             segment: chunk.segment,
+            version: chunk.version,
             sequence: chunk.first_sequence,
             marks: &marks[passed..],
             run: GrowingRun::new(chunk.first_sequence),
@@ -105,7 +115,7 @@ impl<'a> Walk<'a> {
 
     fn take_batch(&mut self, batch: RawBatch<'_>, offset: u64, after: &[u8]) -> Result<(), Flaw> {
         let mut frames = batch.records();
-        let mut offset = offset + BATCH_HEADER_BYTES as u64;
+        let mut offset = offset + batch.frames_at() as u64;
         while let Some(frame) = frames.next() {
             let position = RecordPosition { sequence: self.sequence, segment: self.segment, offset };
             let raw = frame.map_err(|damage| position.flaw(Why::Damaged(damage)))?;
@@ -144,8 +154,9 @@ impl<'a> Walk<'a> {
         if record.signers > 0 || !raw.signatures.is_empty() {
             check_signatures(raw, &this)?;
         }
-        // The format lets no other kind of record change the keys: kinds of later versions pass here unread.
-        if position.sequence == 0 || matches!(record.kind, Genesis::KIND | KeyRotated::KIND) {
+        // The format lets no other kind of record change what is checked: kinds of later versions pass here unread.
+        let kinds = [Genesis::KIND, KeyRotated::KIND, Started::KIND, Converted::KIND];
+        if position.sequence == 0 || kinds.contains(&record.kind) {
             let event = key_event(raw, position)?;
             self.checked.events.push((position, event));
         }
@@ -177,7 +188,8 @@ impl<'a> Walk<'a> {
         let batch = RecordPosition { sequence: self.sequence, segment: self.segment, offset };
         let position = match damage {
             Damage::BadChecksum => with_right_checksum(bytes).and_then(|bytes| {
-                let chunk = Chunk { segment: self.segment, offset, first_sequence: self.sequence, bytes };
+                let (segment, version) = (self.segment, self.version);
+                let chunk = Chunk { segment, version, offset, first_sequence: self.sequence, bytes };
                 let failure = check(&chunk, &[]).flaw?.failure;
                 Some(RecordPosition { sequence: failure.sequence?, segment: self.segment, offset: failure.offset? })
             }),
@@ -257,7 +269,7 @@ fn check_signatures(raw: RawRecord<'_>, this: &Linked) -> Result<(), Flaw> {
     }
 }
 
-/// The key that the first record or a rotation brings into force.
+/// What the first record, a rotation, a start or a conversion brings into force.
 fn key_event(raw: RawRecord<'_>, position: RecordPosition) -> Result<KeyEvent, Flaw> {
     let record = decode(raw, position)?;
     let bad_genesis = |why| Err(position.flaw(Why::BadGenesis(why)));
@@ -270,12 +282,18 @@ fn key_event(raw: RawRecord<'_>, position: RecordPosition) -> Result<KeyEvent, F
         }
         return Ok(KeyEvent::Genesis(Box::new(genesis)));
     }
-    let Body::KeyRotated(KeyRotated { old_key, new_key }) = record.body else {
-        return bad_genesis("the first record is not a genesis record");
-    };
     if position.sequence == 0 {
         return bad_genesis("the first record is not a genesis record");
     }
+    if let Body::Started(started) = record.body {
+        return Ok(KeyEvent::Started { epoch: started.epoch });
+    }
+    if let Body::Converted(converted) = record.body {
+        return Ok(KeyEvent::Converted { format_version: converted.format_version });
+    }
+    let Body::KeyRotated(KeyRotated { old_key, new_key }) = record.body else {
+        return bad_genesis("a record of a kind that brings nothing into force");
+    };
     if record.signers.as_slice() != [old_key, new_key] {
         return Err(position.flaw(Why::BadRotation("it does not name the old and the new key as its signers")));
     }

@@ -7,7 +7,7 @@ use crate::anchor_file::{ReadTree, TREE_BYTES_MAX, TreeFile, read_tree};
 use crate::failure::{Failure, Why};
 use crate::segments::{HEADER_BYTES, Header, HeaderFlaw, Segments, only_zeroes_left, read_small};
 use leasehold_model::Damage;
-use leasehold_model::frame::{BATCH_HEADER_BYTES, BATCH_MAGIC};
+use leasehold_model::frame::{BATCH_HEADER_BYTES, batch_magic, payload_bytes_min};
 use leasehold_model::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -17,8 +17,6 @@ use std::io::{self, Read, Seek, SeekFrom};
 const CHUNK_BYTES: usize = 1 << 20;
 /// Half of the largest tree size: adding the records of any number of files cannot overflow.
 const FIRST_SEQUENCE_MAX: u64 = leasehold_tlog::limits::TREE_SIZE_MAX / 2;
-/// The smallest frame: its header and the hash of the record before.
-const FRAME_BYTES_MIN: usize = 4 + 32;
 
 /// A problem and its location.
 #[derive(Debug)]
@@ -51,6 +49,8 @@ impl From<Failure> for Flaw {
 #[derive(Debug, Default)]
 pub(crate) struct Chunk {
     pub(crate) segment: u32,
+    /// The format version of the segment.
+    pub(crate) version: u32,
     /// Offset of the first batch in its file.
     pub(crate) offset: u64,
     pub(crate) first_sequence: u64,
@@ -83,6 +83,7 @@ pub(crate) struct ChunkReader<'a> {
 
 struct OpenSegment {
     number: u32,
+    version: u32,
     file: File,
     offset: u64,
     empty: bool,
@@ -100,11 +101,11 @@ enum Next {
     Damage(Damage),
 }
 
-fn peek(bytes: &[u8]) -> Next {
+fn peek(bytes: &[u8], version: u32) -> Next {
     let Some(header) = bytes.first_chunk::<BATCH_HEADER_BYTES>() else {
         return Next::More(BATCH_HEADER_BYTES);
     };
-    if header[..4] != BATCH_MAGIC {
+    if header[..4] != batch_magic(version) {
         let zeroes = header.iter().all(|b| *b == 0);
         return if zeroes { Next::Zeroes } else { Next::Damage(Damage::NoMagic) };
     }
@@ -112,7 +113,7 @@ fn peek(bytes: &[u8]) -> Next {
     let records = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
     let possible = length <= BATCH_BYTES_MAX
         && (1..=BATCH_RECORDS_MAX).contains(&records)
-        && length >= records as usize * FRAME_BYTES_MIN;
+        && length >= payload_bytes_min(version, records);
     match BATCH_HEADER_BYTES + length {
         _ if !possible => Next::Damage(Damage::BadHeader),
         total if total > bytes.len() => Next::More(total),
@@ -190,7 +191,7 @@ impl<'a> ChunkReader<'a> {
         self.sequence = Some(header.first_sequence);
         self.next += 1;
         let offset = HEADER_BYTES as u64;
-        self.open = Some(OpenSegment { number: segment.number, file, offset, empty: true });
+        self.open = Some(OpenSegment { number: segment.number, version: header.version, file, offset, empty: true });
         Ok(Some(Piece::Begin { header, trees }))
     }
 
@@ -205,7 +206,7 @@ impl<'a> ChunkReader<'a> {
         let mut want = CHUNK_BYTES;
         let (taken, records) = loop {
             read_at(&mut open.file, offset, want, &mut buffer).map_err(unreadable)?;
-            let (taken, records, stopped) = whole_batches(&buffer);
+            let (taken, records, stopped) = whole_batches(&buffer, open.version);
             match stopped {
                 _ if taken > 0 => break (taken, records),
                 Next::More(bytes) if bytes > want => want = bytes,
@@ -225,7 +226,13 @@ impl<'a> ChunkReader<'a> {
         open.offset += taken as u64;
         open.empty = false;
         self.sequence = Some(first_sequence + records);
-        Ok(Some(Piece::Batches(Chunk { segment: open.number, offset, first_sequence, bytes: buffer })))
+        Ok(Some(Piece::Batches(Chunk {
+            segment: open.number,
+            version: open.version,
+            offset,
+            first_sequence,
+            bytes: buffer,
+        })))
     }
 
     fn end_segment(&mut self) -> Result<Option<Piece>, Flaw> {
@@ -238,10 +245,10 @@ impl<'a> ChunkReader<'a> {
 }
 
 /// The number of bytes and records in complete batches, and what follows them.
-fn whole_batches(bytes: &[u8]) -> (usize, u64, Next) {
+fn whole_batches(bytes: &[u8], version: u32) -> (usize, u64, Next) {
     let (mut taken, mut total) = (0, 0);
     loop {
-        match peek(&bytes[taken..]) {
+        match peek(&bytes[taken..], version) {
             Next::Batch { bytes, records } => {
                 taken += bytes;
                 total += u64::from(records);

@@ -30,7 +30,7 @@ stores the newest checkpoint in it, so that the next run also detects whether
 earlier records were changed or removed in the meantime.
 
 Exit codes:
-  0  yes: all records are present, sealed and linked, as far as the report says
+  0  yes: all records are present and chained, and signed as far as the report says
   3  no: the report names the first problem that was found
   2  verification was not possible (arguments, trust file, data directory)";
 

@@ -65,6 +65,12 @@ pub enum Why {
     BadRecordSignature,
     BadGenesis(&'static str),
     BadRotation(&'static str),
+    BadConversion(&'static str),
+    /// The epoch of a start is not greater than that of the start before it.
+    EpochRepeated {
+        before: u64,
+        found: u64,
+    },
     UnknownKey {
         key: KeyId,
     },
@@ -147,6 +153,8 @@ impl Why {
             Self::BadRecordSignature => "bad_record_signature",
             Self::BadGenesis(_) => "bad_genesis",
             Self::BadRotation(_) => "bad_rotation",
+            Self::BadConversion(_) => "bad_conversion",
+            Self::EpochRepeated { .. } => "epoch_repeated",
             Self::UnknownKey { .. } => "unknown_key",
             Self::BadSignature { .. } => "bad_signature",
             Self::NotSigned { .. } => "not_signed",
@@ -226,6 +234,10 @@ impl fmt::Display for Failure {
             Why::BadRecordSignature => write!(f, "{record} has a signature that does not match the key it names"),
             Why::BadGenesis(why) => write!(f, "{record}: {why}"),
             Why::BadRotation(why) => write!(f, "{record} changes the signing key, but is invalid: {why}"),
+            Why::BadConversion(why) => write!(f, "{record}: {why}"),
+            Why::EpochRepeated { before, found } => {
+                write!(f, "{record} starts epoch {found} after epoch {before}: epochs must grow")
+            }
             Why::Damaged(damage) => match self.sequence {
                 Some(sequence) => write!(f, "record {sequence} or the batch that contains it is damaged: {damage}"),
                 None => write!(f, "the journal is damaged: {damage}"),
@@ -248,7 +260,7 @@ impl fmt::Display for Why {
             ),
             Self::BadAnchor(why) => write!(f, "invalid anchor: {why}"),
             Self::NewerFormat(version) => {
-                write!(f, "format version {version} is not supported (only version 1 is); use a newer leasehold-verify")
+                write!(f, "format version {version} is not supported (only versions 1 and 2 are); use a newer leasehold-verify")
             }
             Self::WrongOrigin { expected, found: Some(found) } => {
                 write!(f, "this is the journal of {found:?}, but the trust file is for {expected:?}")

@@ -30,8 +30,24 @@ pub(crate) struct Joiner<'a> {
     pub(crate) bytes: u64,
     /// The largest size at which a signed checkpoint matched the records.
     pub(crate) agreed_up_to: u64,
+    /// The epoch of the last start.
+    epoch: u64,
+    /// The header of the segment that is being read; none before the first.
+    segment: Option<Header>,
+    conversion: Conversion,
     /// The segment that began last, until its header is compared with the records before it.
     begun: Option<(Header, Vec<TreeFile>)>,
+}
+
+/// Whether the first record of the segment says that the format version changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Conversion {
+    /// The segment before it is of the same version.
+    Never,
+    /// The segment before it is of an earlier version.
+    Due,
+    /// What is before it is not available.
+    Possible,
 }
 
 impl<'a> Joiner<'a> {
@@ -48,12 +64,21 @@ impl<'a> Joiner<'a> {
             witnessed: Vec::new(),
             bytes: 0,
             agreed_up_to: 0,
+            epoch: 0,
+            segment: None,
+            conversion: Conversion::Never,
             begun: None,
         }
     }
 
     pub(crate) fn size(&self) -> u64 {
         self.tree.size()
+    }
+
+    /// The format versions that a batch may have in the segment that is being read, or in the one that begins after it.
+    pub(crate) fn possible_versions(&self, in_next: bool) -> Vec<u32> {
+        let version = self.segment.map_or(1, |segment| segment.version);
+        if in_next { (version..=FORMAT_VERSION).collect() } else { vec![version] }
     }
 
     /// The largest size of the anchor and the pinned checkpoint.
@@ -66,6 +91,17 @@ impl<'a> Joiner<'a> {
         if header.origin != Hash::from(Sha256::digest(self.trust.origin())) {
             return Err(flaw(Why::WrongOrigin { expected: self.trust.origin().to_owned(), found: None }));
         }
+        self.conversion = match self.segment.map(|before| before.version) {
+            Some(before) if before > header.version => {
+                return Err(flaw(Why::BadSegmentHeader(
+                    "it is of an earlier format version than the segment before it",
+                )));
+            }
+            Some(before) if before < header.version => Conversion::Due,
+            None if header.first_sequence > 0 => Conversion::Possible,
+            _ => Conversion::Never,
+        };
+        self.segment = Some(header);
         if self.first_sequence.is_none() {
             if header.first_sequence > 0 {
                 self.begin_late(&header, &trees).map_err(flaw)?;
@@ -104,6 +140,7 @@ impl<'a> Joiner<'a> {
         }
         // After the link: if the record just before a signed size was altered, the link shows which record it is.
         self.settle()?;
+        self.check_conversion(&checked)?;
         let mut events = checked.events.into_iter().peekable();
         let mut runs = checked.runs.iter().peekable();
         while let Some((run, head)) = runs.next() {
@@ -133,8 +170,41 @@ impl<'a> Joiner<'a> {
         }
     }
 
+    /// A segment of a new format version begins with the record that says so.
+    fn check_conversion(&self, checked: &Checked) -> Result<(), Flaw> {
+        let Some(first) = checked.first.filter(|first| self.begins_segment(first.position.sequence)) else {
+            return Ok(());
+        };
+        let converts = checked.events.first().is_some_and(|(position, event)| {
+            position.sequence == first.position.sequence && matches!(event, KeyEvent::Converted { .. })
+        });
+        match self.conversion {
+            Conversion::Due if !converts => Err(first.position.flaw(Why::BadConversion(
+                "it begins a segment of a new format version and is not a conversion record",
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn begins_segment(&self, sequence: u64) -> bool {
+        self.segment.is_some_and(|segment| segment.first_sequence == sequence)
+    }
+
     fn apply(&mut self, sequence: u64, event: KeyEvent) -> Result<(), Why> {
         match event {
+            KeyEvent::Started { epoch } if epoch <= self.epoch => {
+                Err(Why::EpochRepeated { before: self.epoch, found: epoch })
+            }
+            KeyEvent::Started { epoch } => {
+                self.epoch = epoch;
+                Ok(())
+            }
+            KeyEvent::Converted { format_version } => {
+                let here = self.begins_segment(sequence) && self.conversion != Conversion::Never;
+                let fits = self.segment.is_some_and(|segment| segment.version == format_version);
+                let why = "a conversion record begins the first segment of a new format version, and no other";
+                if here && fits { Ok(()) } else { Err(Why::BadConversion(why)) }
+            }
             KeyEvent::Genesis(genesis) => self.begin_genesis(&genesis),
             KeyEvent::Rotation { old_key, new_key } => self.keys.rotate(sequence, &old_key, &new_key),
         }
@@ -144,8 +214,8 @@ impl<'a> Joiner<'a> {
         if genesis.format_version > FORMAT_VERSION {
             return Err(Why::NewerFormat(genesis.format_version));
         }
-        if genesis.format_version != FORMAT_VERSION {
-            return Err(Why::BadGenesis("its format version is invalid"));
+        if self.segment.is_none_or(|segment| segment.version != genesis.format_version) {
+            return Err(Why::BadGenesis("its format version is not that of its segment"));
         }
         if genesis.origin.as_str() != self.trust.origin() {
             let found = Some(genesis.origin.as_str().to_owned());

@@ -188,12 +188,14 @@ fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Resu
     if joiner.signed_up_to() > joiner.size() {
         return Err(flaw);
     }
-    // In a segment whose header is torn, a batch may begin anywhere.
+    // In a segment whose header is torn, a batch may begin anywhere, of any version that may follow there.
+    let versions = joiner.possible_versions(offset == 0);
     let (made, later_from) = match offset {
         0 => (Ok(false), 0),
-        _ => (torn::has_right_checksum(&file.path, offset), offset + 1),
+        _ => (torn::has_right_checksum(&file.path, offset, versions[0]), offset + 1),
     };
-    match made.and_then(|made| Ok(made || torn::good_batch_from(&file.path, later_from, joiner.size())?)) {
+    let later = |made| Ok(made || torn::good_batch_from(&file.path, later_from, joiner.size(), &versions)?);
+    match made.and_then(later) {
         Ok(false) => {}
         Ok(true) => return Err(flaw),
         Err(error) => return Err(unreadable(&file.path, error).into()),

@@ -58,7 +58,11 @@ fn answer(report: &Report) -> String {
         None => "no records, and no checkpoint covers any".to_owned(),
         Some((first, last)) => {
             let records = if at_hand == 1 { "record" } else { "records" };
-            format!("{} {records}, from {first} to {last}, all sealed and linked", thousands(at_hand))
+            let signed = match report.records_after_checkpoint() {
+                0 => "all chained and signed".to_owned(),
+                after => format!("all chained; the last {} not signed", thousands(after.min(at_hand))),
+            };
+            format!("{} {records}, from {first} to {last}, {signed}", thousands(at_hand))
         }
     }
 }
@@ -85,7 +89,7 @@ fn notes(report: &Report) -> Vec<String> {
     if after > 0 {
         let after = thousands(after);
         notes.push(format!(
-            "{after} records are newer than the anchor: their links were checked, but missing ones cannot be detected"
+            "{after} records after the checkpoint are chained, not signed; missing ones cannot be detected"
         ));
     }
     if let Some(torn) = report.torn_tail {

@@ -27,7 +27,7 @@ pub struct Report {
     pub head: Hash,
     /// Root of the tree over all records.
     pub root: Hash,
-    /// The size of the anchor's checkpoint; of later records only the links are checked.
+    /// The size of the anchor's checkpoint; later records are chained, not signed.
     pub checkpoint_size: u64,
     /// Up to this size, a missing record would have been detected.
     pub complete_up_to: u64,

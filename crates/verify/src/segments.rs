@@ -147,6 +147,8 @@ pub(crate) fn only_zeroes_left(file: &mut impl Read) -> io::Result<bool> {
 /// The header of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
+    /// The format version of the segment and of every batch in it.
+    pub(crate) version: u32,
     pub(crate) number: u32,
     pub(crate) first_sequence: u64,
     /// Hash of the record before its first one.
@@ -176,7 +178,7 @@ impl Header {
             return Err(HeaderFlaw::Made("its first bytes are not those of a segment"));
         }
         match word(8) {
-            FORMAT_VERSION => {}
+            1..=FORMAT_VERSION => {}
             version if version > FORMAT_VERSION => return Err(HeaderFlaw::NewerFormat(version)),
             _ => return Err(HeaderFlaw::Made("its format version is invalid")),
         }
@@ -185,6 +187,6 @@ impl Header {
         }
         let hash = |at: usize| std::array::from_fn(|i| header[at + i]);
         let first_sequence = u64::from(word(16)) | u64::from(word(20)) << 32;
-        Ok(Self { number: word(12), first_sequence, prev: hash(24), origin: hash(56) })
+        Ok(Self { version: word(8), number: word(12), first_sequence, prev: hash(24), origin: hash(56) })
     }
 }

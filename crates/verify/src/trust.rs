@@ -35,6 +35,10 @@ pub enum TrustError {
     UnknownLine {
         line: usize,
     },
+    /// Lines end with LF; this one has a carriage return.
+    CarriageReturn {
+        line: usize,
+    },
     BadKey {
         line: usize,
         why: KeyError,
@@ -117,6 +121,10 @@ impl Trust {
     /// # Errors
     /// Names the first invalid line.
     pub fn parse(text: &str) -> Result<Self, TrustError> {
+        // `str::lines` would pass over it, and another verifier would not.
+        if let Some(at) = text.find('\r') {
+            return Err(TrustError::CarriageReturn { line: text[..at].matches('\n').count() + 1 });
+        }
         let (head, note) = split_note(text);
         let mut origin = None;
         let mut keys: Vec<VerifierKey> = Vec::new();
@@ -194,6 +202,9 @@ impl fmt::Display for TrustError {
                     "line {line} is not an origin, a key, a witness, a checkpoint or a comment that begins with #"
                 )
             }
+            Self::CarriageReturn { line } => {
+                write!(f, "line {line} contains a carriage return; lines end with a line feed alone, as on Unix")
+            }
             Self::BadKey { line, why } => write!(f, "line {line}: {why}"),
             Self::ForeignKey { name, origin } => {
                 write!(f, "a key of {name:?} cannot sign for the origin {origin:?}; keys have the name of their origin")
@@ -243,6 +254,8 @@ mod tests {
         check("leasehold-trust v1\norigin a\norigin b\n", TrustError::SecondOrigin { line: 3 });
         check("leasehold-trust v1\norigin a\nkey x\n", TrustError::BadKey { line: 3, why: KeyError::Malformed });
         check("leasehold-trust v1\ncolour blue\n", TrustError::UnknownLine { line: 2 });
+        check(&text.replacen("c.example\nkey", "c.example\r\nkey", 1), TrustError::CarriageReturn { line: 2 });
+        check(&text.replace('\n', "\r\n"), TrustError::CarriageReturn { line: 1 });
         check(
             &text.replacen("origin c.example", "origin d.example", 1),
             TrustError::ForeignKey { name: "c.example".into(), origin: "d.example".into() },

@@ -319,7 +319,7 @@ fn a_stripped_signature_is_missed() {
 fn replace_rotation(sample: &Sample, forged: &leasehold_model::Record, keys: &[SigningKey]) {
     let mut batch = leasehold_model::Batch::new(forged.sequence);
     batch.push(forged);
-    let bytes = batch.bytes()[16..].to_vec();
+    let bytes = batch.bytes()[48..].to_vec();
     let word = u32::from_le_bytes(bytes[..4].try_into().unwrap()) as usize;
     let frame = Frame { bytes: bytes[4..4 + (word >> 2)].to_vec(), signatures: vec![0; 64 * (word & 3)] };
     rewrite(sample, keys, |frames| {
@@ -411,11 +411,11 @@ fn a_key_that_is_not_trusted_is_refused() {
 #[test]
 fn a_newer_format_is_told_apart_from_damage() {
     let sample = Sample::new();
-    sample.edit(2, |segment| segment.header[8] = 2);
+    sample.edit(2, |segment| segment.header[8] = 3);
     assert_eq!(sample.must_fail("newer_format", Some(sample_first(&sample, 2))).segment, Some(2));
 
     let sample = Sample::new();
-    let text = sample.anchor_text().replace("leasehold-anchor v1", "leasehold-anchor v2");
+    let text = sample.anchor_text().replace("leasehold-anchor v2", "leasehold-anchor v3");
     sample.forge_anchor(&text);
     sample.must_fail("newer_format", None);
 
@@ -710,13 +710,13 @@ fn a_pinned_checkpoint_is_believed_only_with_its_signature() {
 
 #[test]
 fn an_empty_journal_is_in_order() {
-    use leasehold_journal::{FileJournal, Journal, Keys, Options, RealDisk};
+    use leasehold_journal::{FileJournal, Journal, Keys, Local, Options, RealDisk, Secret};
     use std::sync::Arc;
     let folder = tempfile::tempdir().unwrap();
     let keys = Arc::new(Keys::new(ORIGIN, &FIRST_SEED).unwrap());
     let layout = Options { segment_bytes: 1200, ..Options::default() };
     let disk = Arc::new(RealDisk::new(folder.path()));
-    let journal = FileJournal::create(disk, layout, keys, stamp(0)).unwrap();
+    let journal = FileJournal::create(disk, layout, keys, Local::new(Secret::new([7; 32])), stamp(0)).unwrap();
     journal.prepare().unwrap();
     let sample = Sample { folder, trust: Trust::new(key(FIRST_SEED).verifier()), archives: Vec::new() };
     let report = sample.verify().unwrap();

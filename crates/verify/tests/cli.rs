@@ -57,16 +57,16 @@ fn yes_is_a_receipt() {
     assert_eq!(output.status.code(), Some(0));
     assert_eq!(stderr(&output), "");
     expect![[r#"
-        yes: 30 records, from 2023-11-14T22:13:20Z to 2023-11-14T22:13:20.029Z, all sealed and linked
+        yes: 30 records, from 2023-11-14T22:13:20Z to 2023-11-14T22:13:20.029Z, all chained; the last 3 not signed
 
           origin      cluster-1.example.org
-          segments    1 to 3, 2,497 bytes
-          head        dfcb1edccd50018bb20e0a4c3622a4dd1d658b91f84e9e1808f7abe83588c4e1
-          root        c68a9fb5d6c025b0cfdf50cac0f1e06ace53dbb85f17ed402a76c3cbb79e5b03
+          segments    1 to 3, 2,817 bytes
+          head        66e28f24b18062a6b78e86650d4e78b28b28db4dfbd5a219dfa74bce8fed0208
+          root        bdc5a52b703e870b74db721be686a95aae321a952634b2eafa78d6772803a5fc
           signed      up to size 27, key 065033d9 is in force
           complete    up to size 27, proved only by the local anchor
           rotation    record 14: key a76249b9 to 065033d9
-          note        3 records are newer than the anchor: their links were checked, but missing ones cannot be detected
+          note        3 records after the checkpoint are chained, not signed; missing ones cannot be detected
     "#]]
     .assert_eq(&without_time(&stdout(&output)));
 }
@@ -82,7 +82,7 @@ fn no_names_the_record() {
         no: record 11 was altered: its hash differs from the link in record 12
 
           record      11
-          segment     1, byte 914
+          segment     1, byte 1,042
           file        DATA/journal/00000001.seg
           code        altered_record
     "#]]

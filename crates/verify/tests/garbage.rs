@@ -99,7 +99,7 @@ fn a_file_made_of_beginnings_of_batches_does_not_take_for_ever() {
     let last = sample.verify().unwrap().segments.unwrap().1;
     let mut bytes = Opened::read(&sample.segment(last)).encode();
     for _ in 0..300_000 {
-        bytes.extend(b"LHB1");
+        bytes.extend(b"LHB2");
         bytes.extend((12_000_000_u32).to_le_bytes());
         bytes.extend(1_u32.to_le_bytes());
         bytes.extend([7; 4]);

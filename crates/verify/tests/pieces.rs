@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use leasehold_journal::{FileJournal, Journal, Keys, Options as Layout, RealDisk};
+use leasehold_journal::{FileJournal, Journal, Keys, Local, Options as Layout, RealDisk, Secret};
 use leasehold_model::Batch;
 use leasehold_verify::Trust;
 use std::fs;
@@ -16,7 +16,9 @@ const RECORDS: u64 = 60 * BATCH_RECORDS;
 fn write(folder: &Path) {
     let keys = Arc::new(Keys::new(ORIGIN, &FIRST_SEED).unwrap());
     let layout = Layout { segment_bytes: 2_500_000, ..Layout::default() };
-    let journal = FileJournal::create(Arc::new(RealDisk::new(folder)), layout, keys, stamp(0)).unwrap();
+    let journal =
+        FileJournal::create(Arc::new(RealDisk::new(folder)), layout, keys, Local::new(Secret::new([7; 32])), stamp(0))
+            .unwrap();
     for first in (0..RECORDS).step_by(usize::try_from(BATCH_RECORDS).unwrap()) {
         journal.prepare().unwrap();
         let mut batch = Batch::new(first);

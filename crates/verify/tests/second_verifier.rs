@@ -2,6 +2,8 @@
 //! same answer to the same folder: of good journals, and of every way of tampering with one that we could think of.
 
 mod common;
+#[path = "second_verifier/converted.rs"]
+mod converted;
 
 use common::*;
 use leasehold_tlog::{Checkpoint, Frontier, Note, SigningKey, WitnessSigningKey, leaf_hash};
@@ -256,7 +258,7 @@ fn cut(sample: &Sample, sequence: u64) {
 fn raw_batch(payload: &[u8], records: u32) -> Vec<u8> {
     let counts = [u32::try_from(payload.len()).unwrap().to_le_bytes(), records.to_le_bytes()].concat();
     let crc = crc32fast::hash(&[counts.as_slice(), payload].concat());
-    [b"LHB1".as_slice(), &counts, &crc.to_le_bytes(), payload].concat()
+    [b"LHB2".as_slice(), &counts, &crc.to_le_bytes(), payload].concat()
 }
 
 fn change_record(wanted: u64) -> impl Fn(&mut [Frame]) {
@@ -350,7 +352,7 @@ fn of_sound_journals() {
     });
     cases.yes("an old batch inside a torn one", |s| {
         let old = encode_batch(&Opened::read(&s.segment(1)).batches[1]);
-        end_with(s, &[b"LHB1 torn".as_slice(), &old].concat());
+        end_with(s, &[b"LHB2 torn".as_slice(), &old].concat());
     });
     for (name, bytes) in [("short", 50), ("of 96 bytes", 96), ("padded", 1200)] {
         cases.yes(&format!("torn header, {name}"), |s| {
@@ -397,10 +399,7 @@ fn common_checkpoint(sample: &Sample) -> String {
 
 #[test]
 fn of_every_kind_of_record_as_the_second_one_writes_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let script = second_verifier().join("fixtures.py");
-    let output = Command::new("python3").arg(script).arg(folder.path()).output().expect(MISSING);
-    assert!(output.status.success(), "{MISSING}: {}", String::from_utf8_lossy(&output.stderr));
+    let folder = converted::fixtures();
     let trust = Trust::parse(&fs::read_to_string(folder.path().join("trust")).unwrap()).unwrap();
     let data = tempfile::tempdir().unwrap();
     copy_files(&folder.path().join("data"), data.path());
@@ -412,12 +411,13 @@ fn of_every_kind_of_record_as_the_second_one_writes_it() {
 
 #[test]
 fn of_an_empty_journal() {
-    use leasehold_journal::{FileJournal, Journal, Keys, Options, RealDisk};
+    use leasehold_journal::{FileJournal, Journal, Keys, Local, Options, RealDisk, Secret};
     use std::sync::Arc;
     let folder = tempfile::tempdir().unwrap();
     let keys = Arc::new(Keys::new(ORIGIN, &FIRST_SEED).unwrap());
     let layout = Options { segment_bytes: 1200, ..Options::default() };
-    let journal = FileJournal::create(Arc::new(RealDisk::new(folder.path())), layout, keys, stamp(0)).unwrap();
+    let (disk, local) = (Arc::new(RealDisk::new(folder.path())), Local::new(Secret::new([7; 32])));
+    let journal = FileJournal::create(disk, layout, keys, local, stamp(0)).unwrap();
     journal.prepare().unwrap();
     let sample = Sample { folder, trust: Trust::new(key(FIRST_SEED).verifier()), archives: Vec::new() };
     let bare = sample.copy();
@@ -625,17 +625,17 @@ fn of_tampered_journals() {
 /// Ends that a crash does not leave.
 fn of_ends_that_are_not_torn(cases: &mut Cases) {
     let tail = |s: &Sample| encode_batch(&without_last_batch(s).1);
-    cases.no("a good batch after a torn one", |s| end_with(s, &[b"LHB1 torn".as_slice(), &tail(s)].concat()));
+    cases.no("a good batch after a torn one", |s| end_with(s, &[b"LHB2 torn".as_slice(), &tail(s)].concat()));
     cases.no("a good batch after zeroes", |s| end_with(s, &[[0; 64].as_slice(), &tail(s)].concat()));
     cases.yes("a batch that begins too early after a torn one", |s| {
         let early = Opened::read(&s.segment(last(s))).batches.iter().rev().nth(1).unwrap().clone();
         let both = [early, without_last_batch(s).1].concat();
-        end_with(s, &[b"LHB1 torn".as_slice(), &encode_batch(&both)].concat());
+        end_with(s, &[b"LHB2 torn".as_slice(), &encode_batch(&both)].concat());
     });
     cases.yes("a batch that does not decode after a torn one", |s| {
         let mut frames = without_last_batch(s).1;
         frames.last_mut().unwrap().bytes.push(0);
-        end_with(s, &[b"LHB1 torn".as_slice(), &encode_batch(&frames)].concat());
+        end_with(s, &[b"LHB2 torn".as_slice(), &encode_batch(&frames)].concat());
     });
     cases.no("a batch that does not decode", |s| {
         let mut frames = without_last_batch(s).1;
@@ -710,7 +710,7 @@ fn of_headers_and_anchors(cases: &mut Cases) {
     cases.yes("another epoch and time in the anchor", |s| {
         s.forge_anchor(&s.anchor_text().replacen("\nepoch ", "\nepoch 7", 1).replacen("\ntime 1", "\ntime 2", 1));
     });
-    cases.no("a newer anchor", |s| s.forge_anchor(&s.anchor_text().replace("anchor v1", "anchor v2")));
+    cases.no("a newer anchor", |s| s.forge_anchor(&s.anchor_text().replace("anchor v2", "anchor v3")));
     cases.no("slots of one counter that differ", |s| {
         let text = s.anchor_text();
         let slots = [text.clone(), with_fitting_end(&text.replacen("\ntime 1", "\ntime 2", 1))];

@@ -43,6 +43,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             new().field("old_key", hex::encode(&rotated.old_key)).field("new_key", hex::encode(&rotated.new_key))
         }
         Body::ClockJumped(jumped) => new().instant("wall_clock", jumped.wall_clock),
+        Body::Converted(converted) => new().field("format_version", converted.format_version),
+        Body::TailResolved(tail) => {
+            new().field("action", tail.action.word()).count("records", tail.records).count("bytes", tail.bytes)
+        }
         Body::SettingsChanged(settings) => new()
             .span("ttl_max", settings.ttl_max)
             .span("grace_default", settings.grace_default)

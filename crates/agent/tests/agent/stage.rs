@@ -84,6 +84,7 @@ impl Stage {
         let start = Start {
             clock: Arc::new(SystemClock::new()),
             accept_clock: false,
+            unproved_tail: leasehold_server::UnprovedTail::Refuse,
             new_operator_token: false,
             on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
         };

@@ -64,6 +64,7 @@ async fn serve(folder: &Path, asked: String) {
         clock: Arc::new(SystemClock::new()),
         // An existing journal may be of any time.
         accept_clock: furnished,
+        unproved_tail: leasehold_server::UnprovedTail::Refuse,
         new_operator_token: false,
         on_failure: Arc::new(|why| panic!("{why}")),
     };

@@ -113,7 +113,8 @@ fn lease_lists(keeper: &Keeper, count: u64, seed: u64) -> (f64, usize) {
 
 fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     let journal = scratch::open(folder);
-    let (mut keeper, _) = Keeper::open(&folder.join(BOOKS), &*journal).expect("the books open");
+    let (mut keeper, _) =
+        Keeper::open(&folder.join(BOOKS), &*journal, scratch::local().secret.books()).expect("the books open");
     let began = Stopwatch::now();
     let size = journal.head().size;
     while keeper.books.size() < size {
@@ -124,7 +125,8 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     drop(keeper);
     // As after a restart: everything is read from the file.
     let began = Stopwatch::now();
-    let (keeper, _) = Keeper::open(&folder.join(BOOKS), &*journal).expect("the books open");
+    let (keeper, _) =
+        Keeper::open(&folder.join(BOOKS), &*journal, scratch::local().secret.books()).expect("the books open");
     let open_s = began.elapsed().as_secs_f64();
     let month = (T0, T0 + MONTH);
 

@@ -7,7 +7,7 @@ use crate::random::tell;
 use crate::spice::spiced;
 use crate::{check, from_env};
 use leasehold_books::{BooksError, Dim, Keeper, Opened, Question};
-use leasehold_journal::{Journal, MemoryJournal};
+use leasehold_journal::{Journal, MacKey, MemoryJournal, Secret};
 use leasehold_meter::Window;
 use leasehold_model::body::Body;
 use leasehold_model::{Batch, Instant, Record};
@@ -15,6 +15,10 @@ use leasehold_sim::{Dice, tell_seed};
 use redb::{ReadableTable, TableDefinition};
 use std::path::Path;
 use std::sync::Arc;
+
+pub(crate) fn books_key() -> MacKey {
+    Secret::new([7; 32]).books().clone()
+}
 
 fn journal_of(records: &[Record]) -> MemoryJournal {
     let journal = MemoryJournal::new(Arc::new(keys()));
@@ -48,7 +52,7 @@ fn books_come_back_as_they_were() {
         let journal = journal_of(&records);
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("books");
-        let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        let (mut keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         assert_eq!(opened, Opened::New);
         let mut lives = 0;
         while keeper.books.size() < records.len() as u64 {
@@ -62,7 +66,7 @@ fn books_come_back_as_they_were() {
                 // Whatever was not committed is followed again.
                 lives += 1;
                 drop(keeper);
-                keeper = Keeper::open(&path, &journal).expect("opened").0;
+                keeper = Keeper::open(&path, &journal, &books_key()).expect("opened").0;
             }
         }
         let so = |what: String| panic!("seed {seed}, after {lives} lives: {what}");
@@ -70,7 +74,7 @@ fn books_come_back_as_they_were() {
         keeper.commit(&journal).expect("committed");
         check(&records, &keeper.books, 4, &mut dice).unwrap_or_else(so);
         drop(keeper);
-        let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        let (keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         assert_eq!((opened, keeper.books.size()), (Opened::Continued, records.len() as u64));
         check(&records, &keeper.books, 6, &mut dice).unwrap_or_else(so);
     }
@@ -84,7 +88,7 @@ fn blocks_that_were_opened_again_are_written_again() {
     for step in [1, 7, 40, 150] {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("books");
-        let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+        let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         while keeper.books.size() < records.len() as u64 {
             // Step by step only around the loss: every commit waits for the disk.
             let most = if keeper.books.size() < 800 { 800 } else { step };
@@ -92,7 +96,7 @@ fn blocks_that_were_opened_again_are_written_again() {
             keeper.commit(&journal).expect("committed");
         }
         drop(keeper);
-        let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        let (keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         assert_eq!(opened, Opened::Continued);
         let mut dice = Dice::new(step);
         check(&records, &keeper.books, 30, &mut dice).unwrap_or_else(|what| panic!("steps of {step}: {what}"));
@@ -107,7 +111,7 @@ fn books_of_another_journal_are_made_anew() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("books");
     let journal = journal_of(&records);
-    let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+    let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     follow_all(&mut keeper, &journal).expect("followed");
     keeper.commit(&journal).expect("committed");
     drop(keeper);
@@ -119,7 +123,7 @@ fn books_of_another_journal_are_made_anew() {
         if other_journal.head().size < journal.head().size && why.contains("another") {
             continue;
         }
-        let (mut keeper, opened) = Keeper::open(&copy, &other_journal).expect("opened");
+        let (mut keeper, opened) = Keeper::open(&copy, &other_journal, &books_key()).expect("opened");
         assert_eq!(opened, Opened::Rebuilt(why));
         follow_all(&mut keeper, &other_journal).expect("followed");
         check(other, &keeper.books, 5, &mut dice).unwrap_or_else(|what| panic!("{what}"));
@@ -132,17 +136,17 @@ fn an_opening_that_never_ended_is_not_tried_again() {
     let records = tell(60, &mut Dice::new(7));
     let folder = tempfile::tempdir().expect("a folder");
     let (path, journal) = (folder.path().join("books"), journal_of(&records));
-    let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+    let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     follow_all(&mut keeper, &journal).expect("followed");
     keeper.commit(&journal).expect("committed");
     drop(keeper);
     std::fs::write(path.with_extension("opening"), []).expect("written");
-    let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+    let (mut keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     assert_eq!(opened, Opened::Rebuilt("the last attempt to open it did not finish"));
     follow_all(&mut keeper, &journal).expect("followed");
     keeper.commit(&journal).expect("committed");
     drop(keeper);
-    assert_eq!(Keeper::open(&path, &journal).expect("opened").1, Opened::Continued);
+    assert_eq!(Keeper::open(&path, &journal, &books_key()).expect("opened").1, Opened::Continued);
 }
 
 type Entries = TableDefinition<'static, u64, &'static [u8]>;
@@ -155,7 +159,7 @@ fn entries_that_are_not_theirs_are_noticed() {
     let folder = tempfile::tempdir().expect("a folder");
     let (sound, path) = (folder.path().join("sound"), folder.path().join("books"));
     let journal = journal_of(&records);
-    let (mut keeper, _) = Keeper::open(&sound, &journal).expect("opened");
+    let (mut keeper, _) = Keeper::open(&sound, &journal, &books_key()).expect("opened");
     keeper.follow(&journal, records.len() as u64 * 9 / 10).expect("followed");
     keeper.commit(&journal).expect("committed");
     let (from, to) = (records[0].stamp, keeper.books.last_stamp());
@@ -182,7 +186,7 @@ fn entries_that_are_not_theirs_are_noticed() {
         }
         writing.commit().expect("committed");
         drop(database);
-        let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        let (mut keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         assert_eq!(opened, Opened::Continued, "they are not looked at before they are needed");
         // From rows if told apart by user, else from segments.
         let dim = if table == "rows" { Dim::User } else { Dim::Tenant };
@@ -198,6 +202,123 @@ fn entries_that_are_not_theirs_are_noticed() {
     }
 }
 
+/// Changes entries of a file with the store's own checksums made right.
+fn tamper(path: &Path, table: &'static str, change: impl FnOnce(&mut redb::Table<'_, u64, &'static [u8]>)) {
+    let database = redb::Database::open(path).expect("opened");
+    let writing = database.begin_write().expect("writing");
+    change(&mut writing.open_table(Entries::new(table)).expect("a table"));
+    writing.commit().expect("committed");
+}
+
+fn entries_of(path: &Path, table: &'static str) -> Vec<(u64, Vec<u8>)> {
+    let mut all = Vec::new();
+    tamper(path, table, |entries| {
+        let found = entries.iter().expect("entries").map(|entry| entry.expect("an entry"));
+        all.extend(found.map(|(key, value)| (key.value(), value.value().to_vec())));
+    });
+    all
+}
+
+/// Whether nothing is answered from the file: it is discarded at once, or what is read from it is.
+fn is_not_believed(path: &Path, journal: &MemoryJournal, records: &[Record]) -> bool {
+    let (mut keeper, opened) = Keeper::open(path, journal, &books_key()).expect("opened");
+    if opened != Opened::Continued {
+        return true;
+    }
+    let window = Window::new(records[0].stamp, keeper.books.last_stamp());
+    let ask = |dim| {
+        // Many borders, so that blocks in the middle are read as well.
+        let mut question = Question::over(window, &[dim]);
+        let (from, to) = (window.from.0, window.to.0);
+        question.borders = (0..50).map(|i| Instant(from + (to - from) / 49 * i)).collect();
+        keeper.books.usage(&question).map(drop)
+    };
+    let (by_user, by_tenant) = (ask(Dim::User), ask(Dim::Tenant));
+    let most = 1 + records.len() as u64;
+    let found: Result<Vec<_>, _> = (0..most)
+        .map(|number| {
+            let lease = keeper.books.lease(leasehold_model::LeaseNo(number));
+            let story = keeper.books.allocation(leasehold_model::AllocationNo(number));
+            lease.map(drop).and(story.map(drop))
+        })
+        .collect();
+    let nodes = keeper.books.check();
+    let followed = follow_all(&mut keeper, journal);
+    [by_user, by_tenant, found.map(drop), nodes, followed].contains(&Err(BooksError::Damaged))
+}
+
+/// What somebody else wrote into the file is not believed, although every checksum fits (issue 13).
+#[test]
+fn forged_entries_are_not_believed() {
+    let mut dice = Dice::new(12);
+    let records = tell(9_000, &mut dice);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (older, newer) = (folder.path().join("older"), folder.path().join("newer"));
+    let (other, path) = (folder.path().join("other"), folder.path().join("books"));
+    let journal = journal_of(&records);
+    let all = records.len() as u64;
+    let (mut keeper, _) = Keeper::open(&newer, &journal, &books_key()).expect("opened");
+    keeper.follow(&journal, all / 2).expect("followed");
+    keeper.commit(&journal).expect("committed");
+    std::fs::copy(&newer, &older).expect("copied");
+    keeper.follow(&journal, all / 3).expect("followed");
+    keeper.commit(&journal).expect("committed");
+    drop(keeper);
+    let (mut keeper, _) = Keeper::open(&other, &journal, &books_key()).expect("opened");
+    keeper.follow(&journal, all / 2 + all / 3).expect("followed");
+    keeper.commit(&journal).expect("committed");
+    drop(keeper);
+
+    let fresh = || std::fs::copy(&newer, &path).expect("copied");
+    fresh();
+    assert!(!is_not_believed(&path, &journal, &records), "what was not touched is believed");
+    for table in ["segments", "rows", "heads", "finder", "stories", "state"] {
+        let entries = entries_of(&newer, table);
+        if table == "stories" && entries.is_empty() {
+            continue;
+        }
+        // One byte of a body.
+        fresh();
+        tamper(&path, table, |stored| {
+            for (key, mut bytes) in entries.clone() {
+                *bytes.last_mut().expect("bytes") ^= 1;
+                stored.insert(key, bytes.as_slice()).expect("written");
+            }
+        });
+        assert!(is_not_believed(&path, &journal, &records), "{table}: altered");
+        // The same entries of another file of the same journal and secret.
+        fresh();
+        let foreign = entries_of(&other, table);
+        tamper(&path, table, |stored| {
+            for (key, bytes) in &foreign {
+                stored.insert(key, bytes.as_slice()).expect("written");
+            }
+        });
+        assert!(is_not_believed(&path, &journal, &records), "{table}: of another file");
+        // None at all.
+        fresh();
+        tamper(&path, table, |stored| stored.retain(|_, _| false).expect("removed"));
+        assert!(is_not_believed(&path, &journal, &records), "{table}: removed");
+    }
+    // What is rewritten in place, as it was before.
+    for table in ["finder", "state"] {
+        let (before, now) = (entries_of(&older, table), entries_of(&newer, table));
+        let rewritten: Vec<_> =
+            before.iter().filter(|entry| now.iter().any(|n| n.0 == entry.0 && n != *entry)).collect();
+        assert!(!rewritten.is_empty(), "{table}");
+        for (key, bytes) in rewritten {
+            fresh();
+            tamper(&path, table, |stored| drop(stored.insert(key, bytes.as_slice()).expect("written")));
+            assert!(is_not_believed(&path, &journal, &records), "{table}: {key} as it was before");
+        }
+    }
+    // Another secret.
+    fresh();
+    let stranger = Secret::new([8; 32]);
+    let (_, opened) = Keeper::open(&path, &journal, stranger.books()).expect("opened");
+    assert!(matches!(opened, Opened::Rebuilt(_)));
+}
+
 /// Unreadable segments that a late change reopens before any question was asked.
 #[test]
 fn a_change_in_a_block_that_is_gone() {
@@ -205,7 +326,7 @@ fn a_change_in_a_block_that_is_gone() {
     let loss = records.iter().position(|record| matches!(record.body, Body::NodeLost(_))).expect("a loss");
     let folder = tempfile::tempdir().expect("a folder");
     let (path, journal) = (folder.path().join("books"), journal_of(&records));
-    let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+    let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     keeper.follow(&journal, loss as u64).expect("followed");
     keeper.commit(&journal).expect("committed");
     drop(keeper);
@@ -214,7 +335,7 @@ fn a_change_in_a_block_that_is_gone() {
     writing.delete_table(Entries::new("segments")).expect("deleted");
     writing.commit().expect("committed");
     drop(database);
-    let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+    let (mut keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     assert_eq!(opened, Opened::Continued);
     assert_eq!(follow_all(&mut keeper, &journal), Err(BooksError::Damaged));
     // Whoever still asks gets no answer, and nobody falls over.
@@ -244,7 +365,7 @@ fn a_damaged_file_never_answers_wrongly() {
         let asker = Asker::new(&records);
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("books");
-        let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+        let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         // Left half-way, so that opened blocks of the file are changed later.
         keeper.follow(&journal, records.len() as u64 * 3 / 4).expect("followed");
         keeper.commit(&journal).expect("committed");
@@ -275,7 +396,8 @@ enum Look {
 }
 
 fn look(path: &Path, journal: &MemoryJournal, asker: &Asker, dice: &mut Dice, so: &str) -> Look {
-    let (mut keeper, opened) = Keeper::open(path, journal).unwrap_or_else(|error| panic!("{so}: {error}"));
+    let (mut keeper, opened) =
+        Keeper::open(path, journal, &books_key()).unwrap_or_else(|error| panic!("{so}: {error}"));
     let mut seen = if opened == Opened::Continued { Look::Right } else { Look::Rebuilt };
     for round in 0..2 {
         let followed = follow_all(&mut keeper, journal);
@@ -299,7 +421,7 @@ fn look(path: &Path, journal: &MemoryJournal, asker: &Asker, dice: &mut Dice, so
         if refused || committed.is_err() {
             std::fs::remove_file(path).expect("removed");
         }
-        keeper = Keeper::open(path, journal).unwrap_or_else(|error| panic!("{so}: {error}")).0;
+        keeper = Keeper::open(path, journal, &books_key()).unwrap_or_else(|error| panic!("{so}: {error}")).0;
     }
     seen
 }

@@ -6,7 +6,7 @@ mod world;
 
 use asked::{compare_allocations, compare_leases, compare_one};
 use leasehold_books::{AllocationQuestion, Books, BooksError, Filter, Keeper, LeaseQuestion, Opened};
-use leasehold_journal::{Journal, Keys, MemoryJournal};
+use leasehold_journal::{Journal, Keys, MacKey, MemoryJournal, Secret};
 use leasehold_meter::Window;
 use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, Record};
 use leasehold_sim::{Dice, tell_seed};
@@ -15,6 +15,10 @@ use redb::{ReadableTable, TableDefinition};
 use std::path::Path;
 use std::sync::Arc;
 use world::{NODES, long_history};
+
+fn books_key() -> MacKey {
+    Secret::new([7; 32]).books().clone()
+}
 
 fn books_of(records: &[Record]) -> Books {
     let mut books = Keeper::in_memory().books;
@@ -65,7 +69,7 @@ fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("books");
     let mut dice = Dice::new(5);
-    let (mut keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+    let (mut keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     assert_eq!(opened, Opened::New);
     while keeper.books.size() < records.len() as u64 {
         keeper.follow(&journal, 1 + dice.below(150_000)).expect("followed");
@@ -75,7 +79,7 @@ fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
         if dice.percent(50) {
             // What was not committed is followed again; in mid-history the answers are those of mid-history.
             drop(keeper);
-            keeper = Keeper::open(&path, &journal).expect("opened").0;
+            keeper = Keeper::open(&path, &journal, &books_key()).expect("opened").0;
             let naive = Naive::of(&records[..usize::try_from(keeper.books.size()).expect("in memory")]);
             (0..3).for_each(|_| compare_leases(&keeper.books, &naive, &mut dice));
         }
@@ -92,7 +96,7 @@ fn lists_of_a_long_history_are_the_same_after_any_restart_and_read_little() {
     keeper.commit(&journal).expect("committed");
     ask(&keeper.books, &mut dice, 15);
     drop(keeper);
-    let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+    let (keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
     assert_eq!(opened, Opened::Continued);
     ask(&keeper.books, &mut dice, 40);
     reads_little(&keeper.books, &records, &mut dice);
@@ -130,12 +134,12 @@ fn an_entry_at_another_place_is_noticed() {
     for table in ["finder", "rows", "stories"] {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("books");
-        let (mut keeper, _) = Keeper::open(&path, &journal).expect("opened");
+        let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         keeper.follow(&journal, u64::MAX / 2).expect("followed");
         keeper.commit(&journal).expect("committed");
         drop(keeper);
         swap_first_two(&path, table);
-        let (keeper, opened) = Keeper::open(&path, &journal).expect("opened");
+        let (keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         assert_eq!(opened, Opened::Continued);
         let answer = match table {
             "stories" => {

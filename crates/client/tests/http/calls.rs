@@ -129,7 +129,7 @@ async fn answers_of_other_servers_are_recognised() {
         _ => Reply::Json(404, serde_json::to_value(Problem::new(404, "not_found", "x")).unwrap()),
     })
     .await;
-    for told in ["it answered 404 Not Found <h1>nginx</h1>", "its answer cannot be read", "it answered 302", "404"] {
+    for told in ["it answered 404 Not Found <h1>nginx</h1>", "its answer is invalid", "it answered 302", "404"] {
         let error = fake.client().whoami().await.unwrap_err();
         assert_eq!(error.code(), "bad_answer");
         assert!(error.to_string().contains(told), "{error}");

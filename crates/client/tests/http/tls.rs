@@ -50,7 +50,7 @@ async fn a_daemon_with_a_certificate_of_its_own_needs_the_ca_file() {
     // A wrong scheme is reported, without retries as well.
     let plain = Config::new(format!("http://localhost:{port}"));
     let error = Client::new(&plain).unwrap().healthz().await.unwrap_err();
-    assert!(error.to_string().contains("does not answer in HTTP"), "{error}");
+    assert!(error.to_string().contains("does not use plain HTTP"), "{error}");
     let fake = Fake::start(|_, _| Reply::Json(200, json!({ "status": "ok" }))).await;
     let error = Client::new(&Config::new(fake.url.replace("http:", "https:"))).unwrap().healthz().await.unwrap_err();
     assert!(error.to_string().contains("does not use TLS"), "{error}");

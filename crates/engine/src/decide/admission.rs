@@ -36,6 +36,11 @@ impl Draft<'_> {
         match context.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
+                let Engine { state, placement, .. } = &mut *self.engine;
+                if matches!(cause, DenyCause::Capacity { .. }) {
+                    placement.refresh_eviction_bounds(state);
+                }
+                let context = self.request_context();
                 if let Some((spec, plan)) = context.eviction(request, &asks, cause) {
                     let is_first = context.heads.is_empty();
                     let number = AllocationNo(self.state().size());

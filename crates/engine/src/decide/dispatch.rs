@@ -167,6 +167,7 @@ impl Engine {
             return true;
         }
         let limit = self.state.size() + u64::from(records_max);
+        self.placement.refresh_eviction_bounds(&self.state);
         let settled = self.settle(now, out, limit);
         settled
             && (self.a_timer_is_due(now)

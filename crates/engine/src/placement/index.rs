@@ -53,7 +53,12 @@ impl Placement {
     pub(crate) fn change(&mut self, state: &State, number: NodeNo) {
         let node = state.node(number).expect("a node that changes exists");
         self.trees.change(node, state.heat_left(node));
-        self.eviction_bounds.update(node, self.evictables.on(number));
+        self.eviction_bounds.mark_outdated(number);
+    }
+
+    /// Recomputes the eviction bounds of the nodes that have changed.
+    pub(crate) fn refresh_eviction_bounds(&mut self, state: &State) {
+        self.eviction_bounds.refresh(state, &self.evictables);
     }
 
     /// As [`Self::change`], for a node whose evictable leases were not counted with each record.
@@ -68,9 +73,8 @@ impl Placement {
     }
 
     /// Updates a node whose evictable leases have changed while its free capacity has not.
-    pub(crate) fn change_evictable(&mut self, state: &State, number: NodeNo) {
-        let node = state.node(number).expect("a lease's node exists");
-        self.eviction_bounds.update(node, self.evictables.on(number));
+    pub(crate) fn change_evictable(&mut self, number: NodeNo) {
+        self.eviction_bounds.mark_outdated(number);
     }
 
     /// Whether enough would be free on a node if all leases of lower priority were evicted.

@@ -6,7 +6,7 @@
 use leasehold_model::NodeNo;
 
 /// The most nodes in one piece.
-const PIECE_MAX: usize = 64;
+const PIECE_MAX: usize = 32;
 
 /// The sort key of a node: its free quanta, then its number.
 type Rank = (u64, NodeNo);
@@ -16,6 +16,8 @@ type Rank = (u64, NodeNo);
 pub(crate) struct Ranking {
     /// None of them empty.
     pieces: Vec<Vec<u128>>,
+    /// The last entry of each piece, side by side: a search for a piece does not visit the pieces.
+    lasts: Vec<u128>,
 }
 
 fn key((free, node): Rank) -> u128 {
@@ -30,15 +32,18 @@ fn rank(key: u128) -> Rank {
 impl Ranking {
     /// The piece that contains `key`, or into which it would be inserted.
     fn piece_of(&self, key: u128) -> usize {
-        let before = self.pieces.partition_point(|piece| piece.last().is_some_and(|last| *last < key));
-        before.min(self.pieces.len().saturating_sub(1))
+        let before = self.lasts.partition_point(|last| *last < key);
+        before.min(self.lasts.len().saturating_sub(1))
     }
 
     pub(crate) fn insert(&mut self, rank: Rank) {
         let key = key(rank);
         let at = self.piece_of(key);
         let Some(piece) = self.pieces.get_mut(at) else {
-            self.pieces.push(vec![key]);
+            let mut piece = Vec::with_capacity(PIECE_MAX + 1);
+            piece.push(key);
+            self.pieces.push(piece);
+            self.lasts.push(key);
             return;
         };
         let index = piece.partition_point(|other| *other < key);
@@ -46,8 +51,11 @@ impl Ranking {
             return;
         }
         piece.insert(index, key);
+        self.lasts[at] = self.lasts[at].max(key);
         if piece.len() > PIECE_MAX {
-            let upper = piece.split_off(PIECE_MAX / 2);
+            let mut upper = Vec::with_capacity(PIECE_MAX + 1);
+            upper.extend(piece.drain(PIECE_MAX / 2..));
+            self.lasts.insert(at, piece[PIECE_MAX / 2 - 1]);
             self.pieces.insert(at + 1, upper);
         }
     }
@@ -55,11 +63,20 @@ impl Ranking {
     pub(crate) fn remove(&mut self, rank: Rank) {
         let key = key(rank);
         let at = self.piece_of(key);
-        let Some(piece) = self.pieces.get_mut(at) else { return };
+        let Some(piece) = self.pieces.get(at) else { return };
         if let Ok(index) = piece.binary_search(&key) {
-            piece.remove(index);
-            if piece.is_empty() {
+            self.take_out(at, index);
+        }
+    }
+
+    fn take_out(&mut self, at: usize, index: usize) {
+        let piece = &mut self.pieces[at];
+        piece.remove(index);
+        match piece.last() {
+            Some(last) => self.lasts[at] = *last,
+            None => {
                 self.pieces.remove(at);
+                self.lasts.remove(at);
             }
         }
     }
@@ -68,44 +85,54 @@ impl Ranking {
     pub(crate) fn change(&mut self, node: NodeNo, before: u64, after: u64) {
         let (from, to) = (key((before, node)), key((after, node)));
         let at = self.piece_of(from);
-        if let Some(piece) = self.pieces.get_mut(at)
-            && let [first, .., last] = piece.as_slice()
-            && (*first..=*last).contains(&to)
-        {
-            // The node stays within its piece: shift the entries between its old and its new index.
-            let old = piece.partition_point(|other| *other < from);
-            assert_eq!(piece[old], from, "the ranking lacks a node that changes");
-            if to > from {
-                let new = old + piece[old + 1..].partition_point(|other| *other < to);
-                piece.copy_within(old + 1..new + 1, old);
-                piece[new] = to;
-            } else {
-                let new = piece[..old].partition_point(|other| *other < to);
-                piece.copy_within(new..old, new + 1);
-                piece[new] = to;
-            }
+        let piece = &mut self.pieces[at];
+        let old = piece.partition_point(|other| *other < from);
+        assert_eq!(piece.get(old), Some(&from), "the ranking lacks a node that changes");
+        if !(piece[0]..=self.lasts[at]).contains(&to) {
+            self.take_out(at, old);
+            self.insert((after, node));
             return;
         }
-        self.remove((before, node));
-        self.insert((after, node));
+        // The node stays within its piece: shift the entries between its old and its new index.
+        if to > from {
+            let new = old + piece[old + 1..].partition_point(|other| *other < to);
+            piece.copy_within(old + 1..new + 1, old);
+            piece[new] = to;
+        } else {
+            let new = piece[..old].partition_point(|other| *other < to);
+            piece.copy_within(new..old, new + 1);
+            piece[new] = to;
+            self.lasts[at] = piece[piece.len() - 1];
+        }
     }
 
-    /// The nodes with at least `free`, in order.
-    pub(crate) fn from(&self, free: u64) -> impl Iterator<Item = Rank> + '_ {
+    /// The pieces from the one with the first node that has at least `free`, and the index of that node in it.
+    fn position_from(&self, free: u64) -> (&[Vec<u128>], usize) {
         let least = key((free, NodeNo(0)));
-        let at = self.pieces.partition_point(|piece| piece.last().is_some_and(|last| *last < least));
-        let mut pieces = self.pieces[at..].iter();
-        let first = pieces.next().map_or(&[][..], |piece| &piece[piece.partition_point(|key| *key < least)..]);
-        first.iter().chain(pieces.flatten()).map(|key| rank(*key))
+        let pieces = &self.pieces[self.lasts.partition_point(|last| *last < least)..];
+        (pieces, pieces.first().map_or(0, |piece| piece.partition_point(|key| *key < least)))
     }
 
-    /// The last node with less than `free`; without `free`, the last of all.
-    pub(crate) fn last_below(&self, free: Option<u64>) -> Option<Rank> {
-        let Some(free) = free else { return self.pieces.last()?.last().map(|key| rank(*key)) };
-        let end = key((free, NodeNo(0)));
-        let at = self.pieces.partition_point(|piece| piece.first().is_some_and(|first| *first < end));
-        let piece = &self.pieces[at.checked_sub(1)?];
-        piece[..piece.partition_point(|key| *key < end)].last().map(|key| rank(*key))
+    /// The nodes with exactly `free`, in order, and the most that any node has below it.
+    pub(crate) fn equal_to(&self, free: u64) -> (impl Iterator<Item = NodeNo> + '_, Option<u64>) {
+        let (pieces, index) = self.position_from(free);
+        let before = match index.checked_sub(1) {
+            Some(before) => Some(pieces[0][before]),
+            None => (self.pieces.len() - pieces.len()).checked_sub(1).map(|at| self.lasts[at]),
+        };
+        let equals = pieces.iter().flatten().skip(index).map(|key| rank(*key));
+        (equals.take_while(move |(other, _)| *other == free).map(|(_, node)| node), before.map(|key| rank(key).0))
+    }
+
+    /// The least that any node with at least `free` has.
+    pub(crate) fn least_from(&self, free: u64) -> Option<u64> {
+        let (pieces, index) = self.position_from(free);
+        pieces.first().map(|piece| rank(piece[index]).0)
+    }
+
+    /// The last node of all.
+    pub(crate) fn last(&self) -> Option<Rank> {
+        self.lasts.last().map(|key| rank(*key))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -152,13 +179,15 @@ mod tests {
                     free[index] = Some(after);
                 }
             }
-            assert_eq!(ranking.last_below(None), set.last().copied());
+            assert_eq!(ranking.last(), set.last().copied());
             if step % 500 == 0 {
-                let least = draw(42);
-                assert!(ranking.from(least).eq(set.range((least, NodeNo(0))..).copied()));
-                assert!(ranking.from(0).eq(set.iter().copied()));
-                let below = set.range(..(least, NodeNo(0))).next_back().copied();
-                assert_eq!(ranking.last_below(Some(least)), below);
+                for free in 0..45 {
+                    let from = (free, NodeNo(0));
+                    let (equals, below) = ranking.equal_to(free);
+                    assert!(equals.eq(set.range(from..(free + 1, NodeNo(0))).map(|(_, node)| *node)));
+                    assert_eq!(below, set.range(..from).next_back().map(|(free, _)| *free));
+                    assert_eq!(ranking.least_from(free), set.range(from..).next().map(|(free, _)| *free));
+                }
             }
         }
     }

@@ -140,17 +140,17 @@ impl<'a> Search<'a> {
             }
         }
         let mut opened: SmallVec<[OpenTree<'_>; 16]> = SmallVec::new();
-        let mut branches = BinaryHeap::with_capacity(64);
+        let mut branches = BinaryHeap::new();
         for pool in self.pools() {
             let scale = self.scale(pool);
             for tree in self.view.placement.trees.of_pool(pool) {
                 let Some(bounds) = Bounds::new(scale, &self.asks, tree) else { continue };
                 opened.push(OpenTree { tree, scale, bounds });
+                if opened.len() == 1 {
+                    branches.reserve(64);
+                }
                 self.branch(&opened, opened.len() - 1, tree.top(), 0, best, &mut branches);
             }
-        }
-        for pool in self.pools() {
-            let scale = self.scale(pool);
             for row in self.view.placement.trees.rows_of(pool) {
                 self.search_row(row, scale, check_quotas, &mut best);
             }
@@ -203,18 +203,18 @@ impl<'a> Search<'a> {
         }
         let locality = self.peers.locality_of_zone(row.zone);
         let bounds = RowBounds::new(scale, *ask, row.total, locality);
-        let mut least = ask.quanta;
-        let mut below = None;
-        while let Some((high, _)) = row.ranking.last_below(below).filter(|(free, _)| *free >= least) {
-            let Some((low, _)) = row.ranking.from(least).next() else { return };
+        let (Some(mut low), Some((mut high, _))) = (row.ranking.least_from(ask.quanta), row.ranking.last()) else {
+            return;
+        };
+        loop {
             let (bound, at_high) = bounds.of(low, high);
             if best.is_some_and(|best| bound < best.score) {
                 return;
             }
             let free = if at_high { high } else { low };
             let score = bounds.score(free);
-            let equals = row.ranking.from(free).take_while(|(other, _)| *other == free);
-            for (_, node) in equals {
+            let (equals, below) = row.ranking.equal_to(free);
+            for node in equals {
                 if !can_win(*best, score, node) {
                     break;
                 }
@@ -222,10 +222,13 @@ impl<'a> Search<'a> {
                     *best = Some(Best { score, node });
                 }
             }
+            if low == high {
+                return;
+            }
             if at_high {
-                below = Some(high);
+                high = below.expect("the lower end is left");
             } else {
-                least = low + 1;
+                low = row.ranking.least_from(low + 1).expect("the upper end is left");
             }
         }
     }

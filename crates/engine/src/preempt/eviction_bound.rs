@@ -1,10 +1,11 @@
 //! A lower bound for what must be evicted on each node, in so few bytes per node that a plan can read those of all nodes.
 //!
-//! The bounds are derived from the nodes' classes and evictable leases, and are recomputed when either changes. The
-//! planner reads the leases only of nodes whose bound is low enough.
+//! The bounds are derived from the nodes' classes and evictable leases, and are recomputed before the first plan after
+//! either has changed. The planner reads the leases only of nodes whose bound is low enough.
 
-use crate::evictable::{Evictable, EvictableClass, EvictableNode};
+use crate::evictable::{Evictable, EvictableClass, EvictableNode, Evictables};
 use crate::node::{Node, NodeClass};
+use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, Priority};
 
 /// Victims are scavengers only (level 0), or scavengers and standard (level 1).
@@ -147,10 +148,40 @@ fn sum_of_least(least: [u64; CHEAPEST], count: usize) -> u64 {
 pub(crate) struct EvictionBounds {
     /// By class, then by node.
     by_class: Vec<Vec<EvictionBound>>,
+    /// By node: whether its bounds must be recomputed before they are used.
+    is_outdated: Vec<bool>,
+    /// These nodes.
+    outdated: Vec<NodeNo>,
 }
 
 impl EvictionBounds {
-    /// Recomputes the bounds of a node whose free capacity or evictable leases have changed.
+    /// Notes that the free capacity or the evictable leases of a node have changed. Its bounds are recomputed when
+    /// they are needed: most grants and ends are not followed by a plan.
+    pub(crate) fn mark_outdated(&mut self, node: NodeNo) {
+        let place = node.0 as usize;
+        if self.is_outdated.len() <= place {
+            self.is_outdated.resize(place + 1, false);
+        }
+        if !std::mem::replace(&mut self.is_outdated[place], true) {
+            self.outdated.push(node);
+        }
+    }
+
+    pub(super) fn is_outdated(&self, node: NodeNo) -> bool {
+        self.is_outdated.get(node.0 as usize).copied().unwrap_or(false)
+    }
+
+    /// Recomputes the bounds of all nodes that have changed.
+    pub(crate) fn refresh(&mut self, state: &State, evictables: &Evictables) {
+        for number in std::mem::take(&mut self.outdated) {
+            self.is_outdated[number.0 as usize] = false;
+            if let Some(node) = state.node(number) {
+                self.update(node, evictables.on(number));
+            }
+        }
+    }
+
+    /// Recomputes the bounds of a node.
     pub(crate) fn update(&mut self, node: &Node, evictable: &EvictableNode) {
         for (class, evictable) in node.classes.iter().zip(evictable) {
             let place = class.class.0 as usize;
@@ -170,8 +201,11 @@ impl EvictionBounds {
         self.by_class.get(class.0 as usize).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the bounds of a node are up to date.
+    /// Whether the bounds of a node are right, or known to be outdated.
     pub(super) fn match_node(&self, node: &Node, evictable: &EvictableNode) -> bool {
+        if self.is_outdated(node.number) {
+            return true;
+        }
         let known = |class: &NodeClass| self.of_class(class.class).get(node.number.0 as usize);
         let mut classes = node.classes.iter().zip(evictable);
         classes.all(|(class, evictable)| known(class) == Some(&EvictionBound::of(class, evictable)))

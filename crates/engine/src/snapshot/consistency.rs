@@ -3,7 +3,7 @@
 
 use super::BadSnapshot;
 use crate::heat::HEAT_MAX;
-use crate::idempotency::RememberedKey;
+use crate::idempotency::{KeyIndex, RememberedKey};
 use crate::lease::Lease;
 use crate::state::{CLASSES_MAX, State};
 use crate::timer::ID_MAX;
@@ -160,7 +160,7 @@ impl State {
         )
     }
 
-    pub(super) fn check_key(&self, entry: &RememberedKey) -> Checked {
+    pub(super) fn check_key(&self, entry: &RememberedKey, earlier: &KeyIndex) -> Checked {
         let index = entry.owner.map_or(0, |tenant| tenant.0 as usize);
         demand(
             entry.owner.is_none() || index < self.tenants.len(),
@@ -170,7 +170,8 @@ impl State {
             self.idempotency_keys.newest().is_none_or(|last| last.stamp <= entry.stamp),
             "idempotency keys are out of order",
         )?;
-        demand(!self.idempotency_keys.touch(entry.scope), "an idempotency key listed twice")
+        let is_known = earlier.lookup(&self.idempotency_keys, entry.scope()).is_some();
+        demand(!is_known, "an idempotency key listed twice")
     }
 
     pub(super) fn check_leased(&self) -> Checked {

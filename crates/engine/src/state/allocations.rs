@@ -209,8 +209,9 @@ impl State {
             let Some(mut reservation) = found.reservation.take() else { continue };
             for place in reservation.places.iter_mut().filter(|place| place.node == node) {
                 for kept in &mut place.members {
-                    if self.node(node).and_then(|node| node.class(kept.class)).is_none() {
-                        return Err("the node does not have the class");
+                    let class = self.node(node).and_then(|node| node.class(kept.class));
+                    if !class.ok_or("the node does not have the class")?.has_devices(kept.devices) {
+                        return Err("the node does not have the device");
                     }
                     self.change_class(node, kept.class, |class| kept.fill(class));
                     changed = true;

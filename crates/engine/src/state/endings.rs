@@ -154,6 +154,9 @@ impl State {
         if class.free() < lease.quanta.0 {
             return Err("the node has too little free capacity");
         }
+        if !class.can_occupy_devices(lease.devices, lease.quanta) {
+            return Err("a device that holds more than it has");
+        }
         self.move_capacity(lease, |class, quanta| class.held += quanta);
         if lease.is_evictable() {
             to.evictable(lease, true);

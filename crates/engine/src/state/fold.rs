@@ -40,7 +40,7 @@ impl State {
     /// Folds many records, each with its [`Self::scope_of`].
     pub fn apply_many(&mut self, records: &[(Record, Option<u128>)]) -> Result<(), FoldError> {
         for some in records.chunks(32) {
-            self.warm_records(some);
+            self.warm_records(some.iter().map(|(record, _)| record));
             for (record, scope) in some {
                 self.fold(record, *scope, &mut ())?;
             }
@@ -66,11 +66,13 @@ impl State {
         if let Body::Unknown { kind, .. } = record.body {
             return Err(FoldError::UnknownKind { sequence, kind });
         }
-        self.idempotency_keys.sweep(record.stamp, self.settings.idempotency_window);
+        let window = self.settings.idempotency_window;
+        self.idempotency_keys.sweep(record.stamp, window, |position, key| to.key_forgotten(position, key));
         self.fold_body(record, to).map_err(|what| FoldError::Inconsistent { sequence, what })?;
         if let (Some(key), Some(scope)) = (&record.idempotency, scope) {
-            let (stamp, sequence) = (record.stamp, record.sequence);
-            self.idempotency_keys.add(RememberedKey { stamp, scope, owner: key.owner, payload: key.payload, sequence });
+            let key = RememberedKey::new(record.stamp, scope, key.owner, key.payload, sequence);
+            let position = self.idempotency_keys.add(key);
+            to.key_added(position, &key);
         }
         self.size += 1;
         self.last_stamp = record.stamp;
@@ -88,11 +90,19 @@ impl State {
                 self.public_key = genesis.public_key;
             }
             Body::Started(started) => {
+                if started.epoch <= self.epoch {
+                    return Err("an epoch that is not greater than the one before");
+                }
                 self.epoch = started.epoch;
                 self.rules_version = Some(started.rules_version);
                 self.restart_limits(stamp, to);
             }
-            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::Denied(_) | Body::AllocationDenied(_) => {}
+            Body::Heartbeat(_)
+            | Body::ClockJumped(_)
+            | Body::Converted(_)
+            | Body::TailResolved(_)
+            | Body::Denied(_)
+            | Body::AllocationDenied(_) => {}
             Body::Preempted(_) => return Err("a kind of record that no version writes"),
             Body::KeyRotated(rotation) => self.public_key = rotation.new_key,
             Body::SettingsChanged(s) => {

@@ -1,7 +1,7 @@
 //! Reading the batches of one segment, one after the other, in large pieces.
 
 use crate::disk::{DiskFile, read_full};
-use leasehold_model::frame::{BATCH_HEADER_BYTES, BATCH_MAGIC};
+use leasehold_model::frame::{BATCH_HEADER_BYTES, BATCH_MAGIC, BATCH_MAGIC_V1};
 use leasehold_model::limits::BATCH_BYTES_MAX;
 use leasehold_model::{Damage, RawBatch};
 use std::io;
@@ -14,19 +14,35 @@ const PIECE_BYTES_MAX: usize = 1024 * 1024;
 /// A cursor over the batches of a file.
 pub(super) struct BatchReader {
     file: Arc<dyn DiskFile>,
-    /// Where in the file `buffer[0]` lies.
+    /// The offset of `buffer[0]` in the file.
     base: u64,
     buffer: Vec<u8>,
     /// Bytes of the buffer that were read.
     filled: usize,
-    /// Bytes of the buffer that were handed out.
+    /// Bytes of the buffer that were returned.
     taken: usize,
     piece_bytes: usize,
+    /// The only format version that counts, where one is given.
+    version: Option<u32>,
 }
 
 impl BatchReader {
     pub(super) fn new(file: Arc<dyn DiskFile>, offset: u64) -> Self {
-        Self { file, base: offset, buffer: Vec::new(), filled: 0, taken: 0, piece_bytes: PIECE_BYTES_FIRST }
+        Self {
+            file,
+            base: offset,
+            buffer: Vec::new(),
+            filled: 0,
+            taken: 0,
+            piece_bytes: PIECE_BYTES_FIRST,
+            version: None,
+        }
+    }
+
+    /// Batches of another format version than this are damage.
+    pub(super) fn of_version(mut self, version: u32) -> Self {
+        self.version = Some(version);
+        self
     }
 
     /// Where the next batch begins, if there is one.
@@ -34,11 +50,11 @@ impl BatchReader {
         self.base + self.taken as u64
     }
 
-    /// The next batch, or why there is none. After damage it is not to be called again.
+    /// The next batch, or why there is none. Must not be called again after damage.
     pub(super) fn next(&mut self) -> io::Result<Result<RawBatch<'_>, Damage>> {
         self.want(BATCH_HEADER_BYTES)?;
         let bytes = match self.buffer[self.taken..self.filled].first_chunk::<BATCH_HEADER_BYTES>() {
-            Some(header) if header[..4] == BATCH_MAGIC => {
+            Some(header) if header[..4] == BATCH_MAGIC || header[..4] == BATCH_MAGIC_V1 => {
                 let length = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
                 BATCH_HEADER_BYTES + (length as usize).min(BATCH_BYTES_MAX)
             }
@@ -47,10 +63,14 @@ impl BatchReader {
         self.want(bytes)?;
         let begin = self.taken;
         self.taken = self.filled.min(begin + bytes);
-        Ok(RawBatch::read(&self.buffer[begin..self.filled]))
+        let bytes = &self.buffer[begin..self.filled];
+        Ok(match self.version {
+            Some(version) => RawBatch::read_version(bytes, version),
+            None => RawBatch::read(bytes),
+        })
     }
 
-    /// Sees to it that so many bytes after `taken` are in the buffer, if the file has them.
+    /// Reads until so many bytes after `taken` are in the buffer, if the file has them.
     fn want(&mut self, bytes: usize) -> io::Result<()> {
         if self.filled - self.taken >= bytes {
             return Ok(());

@@ -88,8 +88,15 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Signs for the position, makes tree files, anchor and checkpoint durable, and trims the segments passed.
-    pub(super) fn seal(&mut self, disk: &dyn Disk, keys: &Keys, now: Instant) -> Result<SignedCheckpoint, Failure> {
+    /// Signs for the position, makes tree files, anchor and checkpoint durable, and trims the segments passed. `closed`
+    /// says that no record will follow: the mark of a clean stop.
+    pub(super) fn seal(
+        &mut self,
+        disk: &dyn Disk,
+        keys: &Keys,
+        now: Instant,
+        closed: bool,
+    ) -> Result<SignedCheckpoint, Failure> {
         let position = self.fold.position().clone();
         let (note, key) = self.fold.sign(keys)?;
         let mut passed = std::mem::take(&mut self.boundaries).into_iter();
@@ -110,6 +117,7 @@ impl Checkpointer {
                 counter: 0,
                 origin: keys.origin().to_owned(),
                 epoch: self.epoch,
+                closed,
                 head: position.head,
                 root: position.tree.root(),
                 key: key.verifier().id(),

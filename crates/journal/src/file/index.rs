@@ -42,6 +42,8 @@ pub(super) struct Index {
     pub(super) head: Head,
     /// Ascending, numbered without gaps.
     pub(super) segments: Vec<Segment>,
+    /// The lowest number of a segment that is not at hand, if one before these is missing.
+    pub(super) missing: Option<u32>,
     pub(super) spacing: u64,
 }
 

@@ -13,12 +13,13 @@ use super::recovery::take_lock;
 use super::segment::{HEADER_BYTES, HEADER_BYTES_U64, Header, origin_hash};
 use super::tail::write_again;
 use super::tree_file::TreeFile;
+use crate::admission::{CONVERTED, head_of};
 use crate::disk::{Access, Disk, DiskFile, DiskLock, read_full};
 use crate::error::{Failure, Misfit, OpenError};
-use crate::fold::Fold;
+use crate::fold::{Broken, Flaw, Fold};
 use crate::provider::{Head, Position};
 use leasehold_model::record::Hash;
-use leasehold_model::{Instant, RawBatch};
+use leasehold_model::{FORMAT_VERSION, Instant, RawBatch};
 use leasehold_tlog::{Checkpoint, CheckpointError, Note, NoteError, VerifierKey};
 use std::io;
 use std::sync::Arc;
@@ -41,8 +42,9 @@ pub struct Mirror {
     trusted: Vec<VerifierKey>,
     /// Everything taken.
     fold: Fold,
-    /// What was taken and not written.
+    /// What was taken and not written, all of one format version.
     pending: Vec<u8>,
+    pending_version: u32,
     /// The end of what was written and synced.
     stored: Head,
     current: Option<Current>,
@@ -55,6 +57,7 @@ pub struct Mirror {
 /// The segment that is written to.
 struct Current {
     number: u32,
+    version: u32,
     file: Arc<dyn DiskFile>,
     /// Where the next batch goes.
     at: u64,
@@ -96,6 +99,7 @@ impl Mirror {
             options,
             trusted,
             pending: Vec::new(),
+            pending_version: FORMAT_VERSION,
             stored: fold.position().head,
             fold,
             current,
@@ -154,6 +158,20 @@ impl Mirror {
                 self.check_genesis(&fold)?;
             }
         }
+        // A segment contains batches of one format version; a later one begins with the record that says so.
+        let before = self.fold.format_version();
+        let converts = batch.records().next().and_then(Result::ok).and_then(head_of).is_some_and(|h| h.2 == CONVERTED);
+        let changes = before.is_some_and(|before| before != batch.version());
+        if fold.format_version().is_some_and(|version| version != batch.version())
+            || changes != (converts && before.is_some())
+        {
+            return Err(Misfit::Record(Broken { sequence: self.fold.size(), flaw: Flaw::Conversion }));
+        }
+        if self.pending_version != batch.version() {
+            self.flush().map_err(Misfit::Failed)?;
+            self.pending_version = batch.version();
+        }
+        fold.set_format_version(batch.version());
         self.fold = fold;
         self.pending.extend_from_slice(batch.bytes());
         Ok(())
@@ -185,8 +203,9 @@ impl Mirror {
             let most = self.options.segment_bytes;
             at >= most && proved || at >= most * SEGMENTS_UNSIGNED_MAX
         };
+        let version = self.pending_version;
         match &mut self.current {
-            Some(current) if !full(current.at) => {
+            Some(current) if !full(current.at) && current.version == version => {
                 current.file.write_at(&self.pending, current.at)?;
                 current.file.sync()?;
                 current.at += self.pending.len() as u64;
@@ -201,7 +220,9 @@ impl Mirror {
     /// Begins the next segment with what is pending; `proved` says that it begins at the proved size.
     fn begin_segment(&mut self, proved: bool) -> io::Result<()> {
         let number = self.current.as_ref().map_or(1, |current| current.number + 1);
+        let version = self.pending_version;
         let header = Header {
+            version,
             number,
             first_sequence: self.stored.size,
             prev: self.stored.hash,
@@ -212,7 +233,7 @@ impl Mirror {
         file.write_at(&bytes, 0)?;
         file.sync()?;
         self.disk.sync_dir(JOURNAL)?;
-        self.current = Some(Current { number, file, at: bytes.len() as u64 });
+        self.current = Some(Current { number, version, file, at: bytes.len() as u64 });
         if proved && number > 1 {
             let State { position, note, .. } = self.proved.clone();
             TreeFile { segment: number, position, note }.write(self.disk.as_ref())?;
@@ -281,6 +302,7 @@ impl Mirror {
             counter: 0,
             origin: state.origin.clone(),
             epoch: EPOCH,
+            closed: false,
             head: state.position.head,
             root: state.position.tree.root(),
             key: key.expect("a usable key has signed the checkpoint").id(),
@@ -290,7 +312,7 @@ impl Mirror {
         let new = self.anchor.is_none();
         let file = match &mut self.anchor {
             Some(file) => file,
-            none => none.insert(AnchorFile::create(self.disk.as_ref())?),
+            none => none.insert(AnchorFile::create(self.disk.as_ref(), None)?),
         };
         file.write(anchor)?;
         if new { self.disk.sync_dir("") } else { Ok(()) }
@@ -298,7 +320,7 @@ impl Mirror {
 
     /// A crash may have come between the state and its anchor.
     fn open_anchor(&mut self, now: Instant) -> Result<(), OpenError> {
-        let found = match AnchorFile::open(self.disk.as_ref()) {
+        let found = match AnchorFile::open(self.disk.as_ref(), None) {
             Err(OpenError::BadAnchor { .. }) => None,
             found => found?,
         };
@@ -366,6 +388,9 @@ fn recover(disk: &dyn Disk, state: &State) -> Result<(Fold, Option<Current>), Op
         if file.len().map_err(recovering())? < offset {
             return Err(OpenError::BadCopy { why: format!("segment {segment:08} is shorter than what was proved") });
         }
+        if let Some(version) = version_of(disk, segment).map_err(recovering())? {
+            fold.set_format_version(version);
+        }
         end = Some((segment, read_on(disk, segment, offset, &mut fold).map_err(recovering())?));
     }
     loop {
@@ -391,19 +416,31 @@ fn recover(disk: &dyn Disk, state: &State) -> Result<(Fold, Option<Current>), Op
     Ok((fold, current))
 }
 
-/// Whether the segment begins where the fold stands.
-fn continues(disk: &dyn Disk, number: u32, fold: &Fold, origin: &str) -> io::Result<bool> {
+fn header_of(disk: &dyn Disk, number: u32) -> io::Result<Option<Header>> {
     let file = disk.open(&segment_path(number), Access::Read)?;
     let mut bytes = [0; HEADER_BYTES];
     let read = read_full(file.as_ref(), &mut bytes, 0)?;
-    let Head { size, hash } = fold.position().head;
-    let expected = Header { number, first_sequence: size, prev: hash, origin: origin_hash(origin) };
-    Ok(Header::parse(&bytes[..read]).is_ok_and(|header| header == expected))
+    Ok(Header::parse(&bytes[..read]).ok())
 }
 
-/// Takes the batches from `offset` on that stand; returns where they end.
+/// The format version of a segment, if its header is intact.
+fn version_of(disk: &dyn Disk, number: u32) -> io::Result<Option<u32>> {
+    Ok(header_of(disk, number)?.map(|header| header.version))
+}
+
+/// Whether the segment begins at the fold's position.
+fn continues(disk: &dyn Disk, number: u32, fold: &Fold, origin: &str) -> io::Result<bool> {
+    let Some(header) = header_of(disk, number)? else { return Ok(false) };
+    let Head { size, hash } = fold.position().head;
+    let expected =
+        Header { version: header.version, number, first_sequence: size, prev: hash, origin: origin_hash(origin) };
+    Ok(header == expected)
+}
+
+/// Takes the intact batches from `offset` on; returns where they end.
 fn read_on(disk: &dyn Disk, number: u32, offset: u64, fold: &mut Fold) -> io::Result<u64> {
-    let mut batches = BatchReader::new(disk.open(&segment_path(number), Access::Read)?, offset);
+    let version = version_of(disk, number)?.unwrap_or(FORMAT_VERSION);
+    let mut batches = BatchReader::new(disk.open(&segment_path(number), Access::Read)?, offset).of_version(version);
     loop {
         let end = batches.offset();
         let Ok(batch) = batches.next()? else { return Ok(end) };
@@ -412,6 +449,7 @@ fn read_on(disk: &dyn Disk, number: u32, offset: u64, fold: &mut Fold) -> io::Re
         if records.any(|record| record.is_ok_and(|record| further.take(record).is_err())) {
             return Ok(end);
         }
+        further.set_format_version(version);
         *fold = further;
     }
 }
@@ -437,5 +475,6 @@ fn cut(disk: &dyn Disk, end: Option<(u32, u64)>) -> io::Result<Option<Current>> 
         file.set_len(at)?;
         file.sync()?;
     }
-    Ok(Some(Current { number, file, at }))
+    let version = version_of(disk, number)?.unwrap_or(FORMAT_VERSION);
+    Ok(Some(Current { number, version, file, at }))
 }

@@ -1,7 +1,8 @@
-//! The file provider: segments, an anchor and snapshots in a folder (docs/reference/journal-format.md).
+//! The file provider: segments, an anchor and snapshots in a data directory (docs/reference/journal-format.md).
 
 mod allocate;
 mod anchor;
+mod archive;
 mod batches;
 mod checkpointer;
 mod index;
@@ -22,7 +23,7 @@ mod tree_file;
 mod writer;
 
 pub use mirror::Mirror;
-pub use options::Options;
+pub use options::{Local, Options, UnprovedTail};
 pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
 pub use recovery::{Recovered, TornTail};
 
@@ -34,20 +35,24 @@ use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint,
 use crate::retention::snapshots_to_remove;
 use checkpointer::Checkpointer;
 use index::Index;
+use leasehold_model::body::Body;
 use leasehold_model::{Batch, Instant};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use writer::{Current, Prepared, Writer};
 
-/// A journal in a folder.
+/// A journal in a data directory.
 ///
 /// Locks are taken in the order of the fields below, and none but `writer` is held over a write or sync of records.
 pub struct FileJournal {
     disk: Arc<dyn Disk>,
     options: Options,
     keys: Arc<Keys>,
+    local: Local,
     epoch: u64,
+    /// What this start found out about the journal, to be sealed before anything else.
+    to_seal: Vec<Body>,
     checkpointer: Mutex<Checkpointer>,
     writer: Mutex<Writer>,
     /// The number of the next segment to allocate; one thread allocates at a time. Not taken from the index: a segment
@@ -64,22 +69,31 @@ pub struct FileJournal {
 }
 
 impl FileJournal {
-    /// Makes an empty journal of the keys' origin. The first batch appended begins with its genesis record.
-    pub fn create(disk: Arc<dyn Disk>, options: Options, keys: Arc<Keys>, now: Instant) -> Result<Self, OpenError> {
-        recovery::create(disk, options, keys, now)
+    /// Creates an empty journal of the keys' origin. The first batch appended begins with its genesis record.
+    pub fn create(
+        disk: Arc<dyn Disk>,
+        options: Options,
+        keys: Arc<Keys>,
+        local: Local,
+        now: Instant,
+    ) -> Result<Self, OpenError> {
+        recovery::create(disk, options, keys, local, now)
     }
 
-    /// Opens a journal for writing: verifies from a trusted place on, rolls forward past the anchor, cuts off a torn
-    /// end, and signs for all that is there. What it cannot explain by a crash it refuses, having changed nothing.
+    /// Opens a journal for writing: verifies from a trusted place on, rolls forward past the anchor what it
+    /// authenticates, cuts off a torn end, and signs for all records. What is neither authentic nor the trace of a crash
+    /// it refuses, having changed nothing. A journal of format version 1 is converted.
     ///
-    /// Call [`Journal::prepare`] before the current segment is full.
+    /// The first batch appended begins with the records of [`Journal::to_seal`]. Call [`Journal::prepare`] before the
+    /// current segment is full.
     pub fn open(
         disk: Arc<dyn Disk>,
         options: Options,
         keys: Arc<Keys>,
+        local: Local,
         now: Instant,
     ) -> Result<(Self, Recovered), OpenError> {
-        recovery::open(disk, options, keys, now)
+        recovery::open(disk, options, keys, local, now)
     }
 
     #[expect(clippy::too_many_arguments, reason = "the parts of a journal, named once")]
@@ -87,18 +101,23 @@ impl FileJournal {
         disk: Arc<dyn Disk>,
         options: Options,
         keys: Arc<Keys>,
+        local: Local,
         lock: Box<dyn DiskLock>,
         mut checkpointer: Checkpointer,
         index: Index,
         current: Option<Current>,
+        to_seal: Vec<Body>,
         now: Instant,
     ) -> Result<Self, OpenError> {
-        let checkpoint = checkpointer.seal(disk.as_ref(), &keys, now).map_err(recovery::failed)?;
+        // Durable before the first append: an anchor that says that the journal is open.
+        let checkpoint = checkpointer.seal(disk.as_ref(), &keys, now, false).map_err(recovery::failed)?;
+        let conversion_due = to_seal.iter().any(|body| matches!(body, Body::Converted(_)));
         let writer = Writer {
             current,
             head: index.head,
-            admission: Admission { stamp: checkpointer.fold.stamp(), key: checkpointer.fold.key() },
+            admission: Admission { stamp: checkpointer.fold.stamp(), key: checkpointer.fold.key(), conversion_due },
             origin: segment::origin_hash(keys.origin()),
+            mac: local.secret.batch.clone(),
             batch_bytes_max: options.segment_bytes - segment::HEADER_BYTES_U64,
             beginning: Vec::new(),
             last_sync: std::time::Duration::ZERO,
@@ -109,7 +128,9 @@ impl FileJournal {
             disk,
             options,
             keys,
+            local,
             epoch: checkpointer.epoch,
+            to_seal,
             checkpointer: Mutex::new(checkpointer),
             writer: Mutex::new(writer),
             allocating: Mutex::new(index.segments.last().map_or(1, |last| last.number + 1)),
@@ -128,7 +149,7 @@ impl FileJournal {
         }
     }
 
-    /// Stops the journal for good; the first failure is the one that is told.
+    /// Stops the journal for good; the first failure is the one that is reported.
     fn stop(&self, failure: Failure) -> Failure {
         self.failure.get_or_init(|| failure).clone()
     }
@@ -143,7 +164,7 @@ impl FileJournal {
         let capacity = self.options.segment_bytes;
         let file = allocate::allocate_segment(self.disk.as_ref(), number, capacity)?;
         *allocating += 1;
-        // The room is told with the lock held, here and in `append`: it must not fall behind what is ready.
+        // The room is set with the lock held, here and in `append`: it must not be less than what is ready.
         let mut prepared = locked(&self.prepared);
         *prepared = Some(Prepared { number, file, capacity });
         self.room.fetch_max(capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
@@ -157,12 +178,35 @@ impl FileJournal {
             return Ok(None);
         }
         checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
-        let checkpoint = checkpointer.seal(self.disk.as_ref(), &self.keys, now)?;
+        let checkpoint = checkpointer.seal(self.disk.as_ref(), &self.keys, now, false)?;
         *locked(&self.checkpointed) = checkpoint.clone();
         Ok(Some(checkpoint))
     }
 
-    fn try_close(&self) -> io::Result<()> {
+    fn owner(&self) -> snapshot::Owner<'_> {
+        snapshot::Owner { origin: self.origin(), mac: &self.local.secret.snapshot }
+    }
+
+    /// Ends appends, unless the journal has failed or was closed before.
+    fn end_appends(&self) -> Result<(), Failure> {
+        // With the lock held, so that no append is under way when the last checkpoint is made.
+        let _writer = locked(&self.writer);
+        self.working()?;
+        self.failure.get_or_init(Failure::closed);
+        Ok(())
+    }
+
+    /// Signs for everything, and marks the stop as clean: nothing may follow this anchor.
+    fn seal_closed(&self, now: Instant) -> Result<(), Failure> {
+        let mut checkpointer = locked(&self.checkpointer);
+        checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
+        self.trim().map_err(|error| Failure::new("trimming the journal", &error))?;
+        *locked(&self.checkpointed) = checkpointer.seal(self.disk.as_ref(), &self.keys, now, true)?;
+        Ok(())
+    }
+
+    /// Gives the space back that was allocated ahead.
+    fn trim(&self) -> io::Result<()> {
         let writer = locked(&self.writer);
         if let Some(next) = locked(&self.prepared).take() {
             self.disk.remove(&layout::segment_path(next.number))?;
@@ -236,7 +280,7 @@ impl Journal for FileJournal {
         if at.size() > locked(&self.checkpointed).size() {
             return Err(SnapshotError::NotCheckpointed { size: at.size() });
         }
-        Ok(snapshot::write(self.disk.as_ref(), self.origin(), at, state)?)
+        Ok(snapshot::write(self.disk.as_ref(), &self.owner(), at, state)?)
     }
 
     fn snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
@@ -245,27 +289,40 @@ impl Journal for FileJournal {
 
     fn load_snapshot(&self, size_max: u64) -> Result<LoadedSnapshot, SnapshotError> {
         let size_max = size_max.min(self.head().size);
-        Ok(snapshot::load(self.disk.as_ref(), self.origin(), size_max)?)
+        Ok(snapshot::load(self.disk.as_ref(), &self.owner(), size_max)?)
     }
 
     fn prune_snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
-        let removed = snapshots_to_remove(&self.snapshots()?);
+        let mut usable = Vec::new();
+        let mut removed = Vec::new();
+        for size in self.snapshots()? {
+            match snapshot::position(self.disk.as_ref(), &self.owner(), size)? {
+                Some(_) => usable.push(size),
+                None => removed.push(size),
+            }
+        }
+        // Those that cannot be used are removed once there is another: until then the secret may be restored.
+        if usable.is_empty() {
+            return Ok(Vec::new());
+        }
+        removed.extend(snapshots_to_remove(&usable));
         for size in &removed {
             self.disk.remove(&layout::snapshot_path(*size))?;
         }
         Ok(removed)
     }
 
+    fn missing_segment(&self) -> Option<u32> {
+        locked(&self.index).missing
+    }
+
+    fn to_seal(&self) -> Vec<Body> {
+        self.to_seal.clone()
+    }
+
     fn close(&self, now: Instant) -> Result<(), Failure> {
-        self.checkpoint(now)?;
-        // Whatever happens now, nothing is appended any more.
-        let closed = self.failure.set(Failure::closed()).is_ok();
-        let trimmed = self.try_close();
+        let closed = self.end_appends().and_then(|()| self.seal_closed(now));
         locked(&self.lock).take();
-        match trimmed {
-            Ok(()) if closed => Ok(()),
-            Ok(()) => self.working(),
-            Err(error) => Err(Failure::new("trimming the journal", &error)),
-        }
+        closed
     }
 }

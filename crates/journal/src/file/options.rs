@@ -1,7 +1,10 @@
 //! How a file journal is laid out; nothing here changes what is recorded.
 
 use super::segment::HEADER_BYTES_U64;
+use crate::disk::Disk;
 use crate::error::OpenError;
+use crate::secret::Secret;
+use std::sync::Arc;
 
 /// May differ from one start to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,9 +15,37 @@ pub struct Options {
     pub index_bytes: u64,
 }
 
+/// What is at hand on this machine, beside the signing keys, to open a journal.
+#[derive(Clone)]
+pub struct Local {
+    /// Authenticates what this daemon wrote and nobody has signed.
+    pub secret: Secret,
+    pub tail: UnprovedTail,
+    /// Directories with segments that were moved away, read-only.
+    pub archives: Vec<Arc<dyn Disk>>,
+}
+
+impl Local {
+    /// Refuses what cannot be authenticated, and has no archive.
+    pub fn new(secret: Secret) -> Self {
+        Self { secret, tail: UnprovedTail::Refuse, archives: Vec::new() }
+    }
+}
+
+/// What happens to records after the anchor that cannot be authenticated (SEMANTICS 11, "Local authenticity").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnprovedTail {
+    /// The journal is not opened.
+    Refuse,
+    /// They are discarded.
+    Cut,
+    /// They count, in a directory of version 1 or one whose secret was lost; otherwise the journal is not opened.
+    Accept,
+}
+
 /// Room for the header and a record or two.
 const SEGMENT_BYTES_MIN: u64 = HEADER_BYTES_U64 + 1024;
-/// A torn segment is looked at in memory.
+/// A torn segment is examined in memory.
 const SEGMENT_BYTES_MAX: u64 = 1 << 30;
 
 impl Default for Options {

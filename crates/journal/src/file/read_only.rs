@@ -64,6 +64,7 @@ type VisitEntry<'v> = dyn FnMut(&Entry<'_>) -> ControlFlow<()> + 'v;
 /// A begun segment, and where its next batch begins.
 struct Segment {
     number: u32,
+    version: u32,
     file: Arc<dyn DiskFile>,
     offset: u64,
 }
@@ -80,7 +81,7 @@ enum Found {
 impl ReadOnly {
     /// Reads the anchor. The records may be ahead of it, never behind: it is read first.
     pub fn open(disk: Arc<dyn Disk>, archives: Vec<Arc<dyn Disk>>) -> Result<Self, OpenError> {
-        let Some(found) = AnchorFile::find(disk.as_ref(), Access::Read)? else {
+        let Some(found) = AnchorFile::find(disk.as_ref(), Access::Read, None)? else {
             let names = disk.list(JOURNAL).unwrap_or_default();
             let records = names.iter().any(|name| matches!(JournalFile::named(name), JournalFile::Segment(_)));
             return Err(if records { OpenError::MissingAnchor } else { OpenError::NoJournal });
@@ -194,7 +195,10 @@ fn open(disk: &dyn Disk, path: &str, number: u32) -> Result<Found, OpenError> {
     let mut bytes = [0; HEADER_BYTES];
     let read = read_full(file.as_ref(), &mut bytes, 0).map_err(reading(number))?;
     match Header::parse(&bytes[..read]) {
-        Ok(header) => Ok(Found::Begun(header, Segment { number, file, offset: HEADER_BYTES_U64 })),
+        Ok(header) => {
+            let Header { version, .. } = header;
+            Ok(Found::Begun(header, Segment { number, version, file, offset: HEADER_BYTES_U64 }))
+        }
         Err(HeaderFlaw::NewerFormat(version)) => Err(OpenError::NewerFormat { path: path.to_owned(), version }),
         Err(HeaderFlaw::Damaged) if bytes[..read].iter().all(|byte| *byte == 0) => Ok(Found::Unbegun),
         Err(HeaderFlaw::Damaged) => Ok(Found::Damaged),
@@ -204,7 +208,7 @@ fn open(disk: &dyn Disk, path: &str, number: u32) -> Result<Found, OpenError> {
 impl Segment {
     /// The batches that are ahead.
     fn batches(&self) -> BatchReader {
-        BatchReader::new(Arc::clone(&self.file), self.offset)
+        BatchReader::new(Arc::clone(&self.file), self.offset).of_version(self.version)
     }
 }
 

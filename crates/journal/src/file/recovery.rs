@@ -2,16 +2,18 @@
 
 use super::FileJournal;
 use super::allocate::extend_segment;
-use super::anchor::{Anchor, AnchorFile, FoundAnchor};
+use super::anchor::{AnchorFile, Authenticity, FoundAnchor};
+use super::archive::{WithArchives, archived};
 use super::checkpointer::{Boundary, Checkpointer};
 use super::index::{Index, Segment};
-use super::layout::{JOURNAL, LOCK, SNAPSHOTS, remove_temporaries, segment_path};
-use super::options::Options;
-use super::replay::{Passed, Replay, Replayed, Stop, Torn};
+use super::layout::{JOURNAL, LOCK, SNAPSHOTS, remove_temporaries, segment_path, tree_path};
+use super::options::{Local, Options};
+use super::replay::{CutTail, Passed, Replay, Replayed, Stop, Torn};
 use super::segment::{HEADER_BYTES_U64, Header};
+use super::snapshot::Owner;
 use super::start::starts;
 use super::survey::Survey;
-use super::tail::{cut, write_again};
+use super::tail::{cut, end_of_bytes, write_again};
 use super::tree_file::TreeFile;
 use super::writer::Current;
 use crate::disk::{Disk, DiskLock, is_full};
@@ -19,8 +21,10 @@ use crate::error::{Failure, OpenError};
 use crate::fold::Fold;
 use crate::keyring::Keys;
 use crate::provider::{Head, Position};
-use leasehold_model::Instant;
+use leasehold_model::body::{Body, Converted, TailAction, TailResolved};
+use leasehold_model::{FORMAT_VERSION, Instant};
 use leasehold_tlog::VerifierKey;
+use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -33,10 +37,24 @@ pub struct Recovered {
     pub verified_from: u64,
     /// Records beyond the last checkpoint, which were verified and count.
     pub rolled_forward: u64,
-    /// The torn end of a batch that nobody was told about, which was cut off.
+    /// The torn end of a batch that was never acknowledged, which was cut off.
     pub torn: Option<TornTail>,
     /// One slot of the anchor was damaged, as by a crash while it was written; the other one counted.
     pub anchor_slot_damaged: bool,
+    /// The anchor that counted is not by the secret at hand, which was lost or replaced. Everything up to it is signed.
+    pub secret_lost: bool,
+    /// The journal was written in format version 1 so far.
+    pub converted: bool,
+    /// What the operator decided about records that could not be authenticated.
+    pub tail_resolved: Option<TailResolved>,
+}
+
+impl Recovered {
+    /// What has to be sealed before anything else.
+    fn to_seal(&self) -> Vec<Body> {
+        let converted = self.converted.then(|| Converted { format_version: FORMAT_VERSION }.into());
+        converted.into_iter().chain(self.tail_resolved.clone().map(Body::from)).collect()
+    }
 }
 
 /// Bytes that were cut off.
@@ -55,11 +73,12 @@ pub(super) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>, OpenError>
     })
 }
 
-/// Makes the folders and the anchor of an empty journal.
+/// Creates the directories and the anchor of an empty journal.
 pub(super) fn create(
     disk: Arc<dyn Disk>,
     options: Options,
     keys: Arc<Keys>,
+    local: Local,
     now: Instant,
 ) -> Result<FileJournal, OpenError> {
     options.check()?;
@@ -68,10 +87,10 @@ pub(super) fn create(
     let lock = take_lock(disk.as_ref())?;
     disk.create_dir(JOURNAL).map_err(creating())?;
     disk.create_dir(SNAPSHOTS).map_err(creating())?;
-    let survey = Survey::take(disk.as_ref(), keys.origin())?;
+    let survey = Survey::take(disk.as_ref(), &BTreeSet::new(), keys.origin())?;
     let begun = !survey.segments.is_empty() || survey.torn_beginning.is_some();
-    match AnchorFile::open(disk.as_ref()) {
-        // What is left of a creation that did not come to its end may be created again.
+    match AnchorFile::open(disk.as_ref(), Some(&local.secret.anchor)) {
+        // What is left of an interrupted creation may be created again.
         Ok(None) | Err(OpenError::BadAnchor { .. }) if !begun => {}
         Err(error @ OpenError::Io { .. }) => return Err(error),
         _ => return Err(OpenError::JournalExists),
@@ -79,12 +98,12 @@ pub(super) fn create(
     let checkpointer = Checkpointer {
         fold: Fold::new(keys.origin(), Position::empty(), None),
         at: None,
-        anchor: AnchorFile::create(disk.as_ref()).map_err(creating())?,
+        anchor: AnchorFile::create(disk.as_ref(), Some(local.secret.anchor.clone())).map_err(creating())?,
         epoch: 1,
         boundaries: Vec::new(),
     };
-    let index = Index { head: Head::EMPTY, segments: Vec::new(), spacing: options.index_bytes };
-    let journal = FileJournal::assemble(disk, options, keys, lock, checkpointer, index, None, now)?;
+    let index = Index { head: Head::EMPTY, segments: Vec::new(), missing: None, spacing: options.index_bytes };
+    let journal = FileJournal::assemble(disk, options, keys, local, lock, checkpointer, index, None, Vec::new(), now)?;
     journal.disk.sync_dir("").map_err(creating())?;
     journal.allocate_next().map_err(creating())?;
     Ok(journal)
@@ -94,14 +113,21 @@ pub(super) fn open(
     disk: Arc<dyn Disk>,
     options: Options,
     keys: Arc<Keys>,
+    local: Local,
     now: Instant,
 ) -> Result<(FileJournal, Recovered), OpenError> {
     options.check()?;
+    let disk: Arc<dyn Disk> = match local.archives.is_empty() {
+        true => disk,
+        false => Arc::new(WithArchives { data: disk, archives: local.archives.clone() }),
+    };
     let lock = take_lock(disk.as_ref())?;
-    let found = find(disk.as_ref(), &options, &keys)?;
+    let found = find(disk.as_ref(), &options, &keys, &local)?;
     let recovered = found.recovered();
+    let epoch = found.anchor.anchor.epoch.max(found.replayed.fold.epoch());
+    let epoch = epoch.checked_add(1).ok_or(OpenError::EpochsExhausted)?;
 
-    // Everything was verified. From here on the folder is changed.
+    // Everything was verified. From here on the directory is changed.
     let current = put_in_order(disk.as_ref(), &options, &found)?;
     let Found { anchor, survey, replayed, .. } = found;
     let index = index_of(&survey, &replayed, options.index_bytes);
@@ -111,10 +137,14 @@ pub(super) fn open(
         at: replayed.last.as_ref().map(|last| (last.number, last.end)),
         fold: replayed.fold,
         anchor: anchor.file,
-        epoch: anchor.anchor.epoch + 1,
+        epoch,
         boundaries,
     };
-    let journal = FileJournal::assemble(disk, options, keys, lock, checkpointer, index, current, now)?;
+    let to_seal = recovered.to_seal();
+    let journal = FileJournal::assemble(disk, options, keys, local, lock, checkpointer, index, current, to_seal, now)?;
+    if recovered.converted {
+        journal.allocate_next().map_err(OpenError::io("allocating a segment of the new format version"))?;
+    }
     Ok((journal, recovered))
 }
 
@@ -139,26 +169,42 @@ impl Found {
                 bytes: torn.end - torn.offset,
             }),
             anchor_slot_damaged: self.anchor.slot_damaged,
+            secret_lost: self.anchor.authenticity == Authenticity::Unknown,
+            converted: self.replayed.last.as_ref().is_some_and(|last| last.version < FORMAT_VERSION),
+            tail_resolved: self.tail_resolved(),
+        }
+    }
+
+    fn tail_resolved(&self) -> Option<TailResolved> {
+        let resolved = |action, records, bytes| TailResolved { action, records, bytes };
+        match (self.replayed.cut, self.replayed.accepted) {
+            (Some(cut), _) => Some(resolved(TailAction::Cut, cut.records, cut.bytes)),
+            (None, (0, _)) => None,
+            (None, (records, bytes)) => Some(resolved(TailAction::Accepted, records, bytes)),
         }
     }
 }
 
-fn find(disk: &dyn Disk, options: &Options, keys: &Keys) -> Result<Found, OpenError> {
+fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Result<Found, OpenError> {
     let survey = match disk.list(JOURNAL) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Survey::default(),
-        _ => Survey::take(disk, keys.origin())?,
+        _ => {
+            let archived =
+                archived(&local.archives).map_err(OpenError::io("listing the segments in journal.archive"))?;
+            Survey::take(disk, &archived, keys.origin())?
+        }
     };
     let begun = !survey.segments.is_empty() || survey.torn_beginning.is_some();
-    let anchor = match AnchorFile::open(disk) {
+    let anchor = match AnchorFile::open(disk, Some(&local.secret.anchor)) {
         Ok(Some(anchor)) => anchor,
         Ok(None) if begun => return Err(OpenError::MissingAnchor),
-        // A creation that did not come to its end is no journal yet.
+        // An interrupted creation is no journal yet.
         Ok(None) | Err(OpenError::BadAnchor { .. }) if !begun => return Err(OpenError::NoJournal),
         Ok(None) => unreachable!("begun or not"),
         Err(error) => return Err(error),
     };
     let key = anchor.anchor.check(keys)?;
-    let (replayed, verified_from) = replay(disk, options, &survey, &anchor.anchor, key)?;
+    let (replayed, verified_from) = replay(disk, options, &survey, &anchor, key, local)?;
     // A rotation beyond the anchor may have put another key in force.
     if let Some(key) = replayed.fold.key()
         && keys.by_public_key(&key).is_none()
@@ -174,14 +220,26 @@ fn replay(
     disk: &dyn Disk,
     options: &Options,
     survey: &Survey,
-    anchor: &Anchor,
+    found: &FoundAnchor,
     key: [u8; 32],
+    local: &Local,
 ) -> Result<(Replayed, u64), OpenError> {
-    let replay = Replay { disk, survey, anchor, key, spacing: options.index_bytes };
+    let anchor = &found.anchor;
+    let replay = Replay {
+        disk,
+        survey,
+        anchor,
+        authenticity: found.authenticity,
+        key,
+        mac: &local.secret.batch,
+        tail: local.tail,
+        spacing: options.index_bytes,
+    };
+    let owner = Owner { origin: &anchor.origin, mac: &local.secret.snapshot };
     let mut mismatch = "tree";
-    for start in starts(disk, survey, &anchor.origin, anchor.head.size)? {
+    for start in starts(disk, survey, &owner, anchor.head.size)? {
         let reading = OpenError::io("reading where verification can begin");
-        let Some(position) = start.position(disk, &anchor.origin).map_err(reading)? else {
+        let Some(position) = start.position(disk, &owner).map_err(reading)? else {
             continue;
         };
         let verified_from = position.size();
@@ -189,6 +247,7 @@ fn replay(
             Ok(replayed) => return Ok((replayed, verified_from)),
             Err(Stop::Refused(error)) => return Err(error),
             Err(Stop::Mismatch(what)) => mismatch = what,
+            Err(Stop::Beyond { .. }) => unreachable!("a replay decides about it"),
         }
     }
     Err(OpenError::AnchorMismatch { size: anchor.head.size, what: mismatch })
@@ -203,6 +262,9 @@ fn put_in_order(disk: &dyn Disk, options: &Options, found: &Found) -> Result<Opt
     if let Some(torn) = replayed.torn {
         cut_off(disk, replayed, torn).map_err(repairing())?;
     }
+    if let Some(tail) = replayed.cut {
+        discard(disk, &found.survey, replayed, tail).map_err(repairing())?;
+    }
     let Some(last) = &replayed.last else {
         return Ok(None);
     };
@@ -214,17 +276,42 @@ fn put_in_order(disk: &dyn Disk, options: &Options, found: &Found) -> Result<Opt
         };
         write_again(last.file.as_ref(), from, last.end).map_err(repairing())?;
     }
-    Ok(Some(ready(last, options).map_err(repairing())?))
+    // A segment of an earlier version keeps its bytes: nothing is appended to it.
+    match last.version {
+        FORMAT_VERSION => Ok(Some(ready(last, options).map_err(repairing())?)),
+        _ => Ok(None),
+    }
 }
 
 fn cut_off(disk: &dyn Disk, replayed: &Replayed, torn: Torn) -> io::Result<()> {
     match &replayed.last {
         Some(last) if last.number == torn.segment => cut(last.file.as_ref(), torn.offset, torn.end),
-        // Not even its first batch is whole: the segment was not begun.
+        // Not even its first batch is intact: the segment was not begun.
         _ => {
             disk.remove(&segment_path(torn.segment))?;
             disk.sync_dir(JOURNAL)
         }
+    }
+}
+
+/// Removes a tail that could not be authenticated, from its end backwards: a crash in between leaves no gap.
+fn discard(disk: &dyn Disk, survey: &Survey, replayed: &Replayed, tail: CutTail) -> io::Result<()> {
+    let last = replayed.last.as_ref().map_or(0, |last| last.number);
+    for number in survey.trees.iter().rev().filter(|number| **number > last) {
+        disk.remove(&tree_path(*number))?;
+    }
+    let begun = survey.segments.iter().map(|header| header.number);
+    let segments: Vec<_> = begun.chain(survey.torn_beginning.map(|(number, _)| number)).collect();
+    for number in segments.into_iter().rev().filter(|number| *number > last) {
+        disk.remove(&segment_path(number))?;
+    }
+    disk.sync_dir(JOURNAL)?;
+    match &replayed.last {
+        Some(last) if last.number == tail.segment => match end_of_bytes(last.file.as_ref(), tail.offset)? {
+            Some(end) => cut(last.file.as_ref(), tail.offset, end),
+            None => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 
@@ -254,6 +341,7 @@ fn index_of(survey: &Survey, replayed: &Replayed, spacing: u64) -> Index {
                 marks: last.filter(|last| last.number == header.number).map(|last| last.marks.clone()),
             })
             .collect(),
+        missing: survey.missing,
         spacing,
     }
 }

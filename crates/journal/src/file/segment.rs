@@ -9,9 +9,11 @@ pub(super) const HEADER_BYTES_U64: u64 = 96;
 const MAGIC: [u8; 8] = *b"LHSEGMNT";
 const CRC_AT: usize = 92;
 
-/// What a segment says of itself.
+/// The contents of a segment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// The format version of the segment and of every batch in it.
+    pub(super) version: u32,
     pub(super) number: u32,
     pub(super) first_sequence: u64,
     /// Hash of the record before the first one here.
@@ -36,7 +38,7 @@ impl Header {
     pub(super) fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
         bytes[..8].copy_from_slice(&MAGIC);
-        bytes[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[8..12].copy_from_slice(&self.version.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.number.to_le_bytes());
         bytes[16..24].copy_from_slice(&self.first_sequence.to_le_bytes());
         bytes[24..56].copy_from_slice(&self.prev);
@@ -55,10 +57,11 @@ impl Header {
         if word(8) > FORMAT_VERSION {
             return Err(HeaderFlaw::NewerFormat(word(8)));
         }
-        if word(8) != FORMAT_VERSION || word(88) != 0 {
+        if word(8) == 0 || word(88) != 0 {
             return Err(HeaderFlaw::Damaged);
         }
         Ok(Self {
+            version: word(8),
             number: word(12),
             first_sequence: u64::from_le_bytes(header[16..24].try_into().expect("eight bytes")),
             prev: header[24..56].try_into().expect("32 bytes"),

@@ -1,9 +1,9 @@
-//! Snapshots: folded state with the position it belongs to, in a file of its own.
+//! Snapshots: folded state with the position it belongs to, each in its own file.
 //!
 //! | offset | bytes | content |
 //! |---|---|---|
 //! | 0 | 8 | `LHSNAPSH` |
-//! | 8 | 4 | version, LE: 1 |
+//! | 8 | 4 | version, LE: 2 |
 //! | 12 | 4 | number of tree parts, LE |
 //! | 16 | 8 | size, LE |
 //! | 24 | 8 | length of the state, LE |
@@ -11,15 +11,18 @@
 //! | 64 | 32 | SHA-256 of the origin's name |
 //! | 96 | 32 | SHA-256 of the state |
 //! | 128 | 32 × n | tree parts, as in a tree file |
-//! | | 32 | SHA-256 of everything before |
+//! | | 32 | MAC of everything before, by the data directory's secret |
 //! | | … | the state |
 //!
-//! The head has a checksum of its own: recovery wants the position and need not read a hundred megabytes for it.
+//! The MAC binds the state, by its hash, to its position (SEMANTICS 11, "Local authenticity"). It covers the head alone:
+//! recovery needs the position and does not read a hundred megabytes for it. Version 1 had a SHA-256 in place of the
+//! MAC, which anybody can recompute; such a snapshot is not used.
 
 use super::layout::{SNAPSHOTS, snapshot_named, snapshot_path, write_whole};
 use super::segment::origin_hash;
 use crate::disk::{Access, Disk, DiskFile, read_full};
 use crate::provider::{DamagedSnapshot, Head, LoadedSnapshot, Position, Snapshot};
+use crate::secret::MacKey;
 use leasehold_model::record::Hash;
 use leasehold_tlog::Frontier;
 use sha2::{Digest, Sha256};
@@ -27,13 +30,19 @@ use std::io;
 use std::sync::Arc;
 
 const MAGIC: [u8; 8] = *b"LHSNAPSH";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const FIXED_BYTES: usize = 128;
 const HASH_BYTES: usize = 32;
 const PARTS_MAX: usize = 64;
 
+/// Whose snapshots count.
+pub(super) struct Owner<'a> {
+    pub(super) origin: &'a str,
+    pub(super) mac: &'a MacKey,
+}
+
 /// Writes a snapshot. If it returns `Ok`, it is durable.
-pub(super) fn write(disk: &dyn Disk, origin: &str, at: &Position, state: &[u8]) -> io::Result<()> {
+pub(super) fn write(disk: &dyn Disk, owner: &Owner<'_>, at: &Position, state: &[u8]) -> io::Result<()> {
     let parts = at.tree.parts();
     assert!(parts.len() <= PARTS_MAX, "a tree has at most 62 parts");
     let mut head = Vec::with_capacity(FIXED_BYTES + HASH_BYTES * (parts.len() + 1));
@@ -43,13 +52,13 @@ pub(super) fn write(disk: &dyn Disk, origin: &str, at: &Position, state: &[u8]) 
     head.extend_from_slice(&at.head.size.to_le_bytes());
     head.extend_from_slice(&(state.len() as u64).to_le_bytes());
     head.extend_from_slice(&at.head.hash);
-    head.extend_from_slice(&origin_hash(origin));
+    head.extend_from_slice(&origin_hash(owner.origin));
     head.extend_from_slice(&Sha256::digest(state));
     for part in parts {
         head.extend_from_slice(part);
     }
-    let checksum = Sha256::digest(&head);
-    head.extend_from_slice(&checksum);
+    let mac = owner.mac.mac(&[&head]);
+    head.extend_from_slice(&mac);
     write_whole(disk, SNAPSHOTS, &snapshot_path(at.head.size), &[&head, state])
 }
 
@@ -62,10 +71,10 @@ pub(super) fn list(disk: &dyn Disk) -> io::Result<Vec<u64>> {
 }
 
 /// The newest undamaged snapshot of at most this size.
-pub(super) fn load(disk: &dyn Disk, origin: &str, size_max: u64) -> io::Result<LoadedSnapshot> {
+pub(super) fn load(disk: &dyn Disk, owner: &Owner<'_>, size_max: u64) -> io::Result<LoadedSnapshot> {
     let mut loaded = LoadedSnapshot::default();
     for size in list(disk)?.into_iter().rev().filter(|s| *s <= size_max) {
-        match SnapshotFile::open(disk, origin, size).and_then(SnapshotFile::load) {
+        match SnapshotFile::open(disk, owner, size).and_then(SnapshotFile::load) {
             Ok(snapshot) => {
                 loaded.snapshot = Some(snapshot);
                 break;
@@ -77,9 +86,9 @@ pub(super) fn load(disk: &dyn Disk, origin: &str, size_max: u64) -> io::Result<L
     Ok(loaded)
 }
 
-/// The position of a snapshot, if its head is undamaged.
-pub(super) fn position(disk: &dyn Disk, origin: &str, size: u64) -> io::Result<Option<Position>> {
-    match SnapshotFile::open(disk, origin, size) {
+/// The position of a snapshot, if its head is authentic.
+pub(super) fn position(disk: &dyn Disk, owner: &Owner<'_>, size: u64) -> io::Result<Option<Position>> {
+    match SnapshotFile::open(disk, owner, size) {
         Ok(file) => Ok(Some(file.position)),
         Err(Unusable::Damaged(_)) => Ok(None),
         Err(Unusable::Io(error)) => Err(error),
@@ -97,7 +106,7 @@ impl From<io::Error> for Unusable {
     }
 }
 
-/// A snapshot whose head was read and found whole.
+/// A snapshot whose head is authentic.
 struct SnapshotFile {
     file: Arc<dyn DiskFile>,
     position: Position,
@@ -107,7 +116,7 @@ struct SnapshotFile {
 }
 
 impl SnapshotFile {
-    fn open(disk: &dyn Disk, origin: &str, size: u64) -> Result<Self, Unusable> {
+    fn open(disk: &dyn Disk, owner: &Owner<'_>, size: u64) -> Result<Self, Unusable> {
         let file = disk.open(&snapshot_path(size), Access::Read)?;
         let mut bytes = vec![0; FIXED_BYTES + HASH_BYTES * (PARTS_MAX + 1)];
         let read = read_full(file.as_ref(), &mut bytes, 0)?;
@@ -119,16 +128,18 @@ impl SnapshotFile {
         let word = |at: usize| u32::from_le_bytes(fixed[at..at + 4].try_into().expect("4 bytes"));
         let long = |at: usize| u64::from_le_bytes(fixed[at..at + 8].try_into().expect("8 bytes"));
         let hash = |at: usize| -> Hash { fixed[at..at + 32].try_into().expect("32 bytes") };
-        if word(8) != VERSION {
-            return Err(Unusable::Damaged("it is of another version"));
+        match word(8) {
+            VERSION => {}
+            1 => return Err(Unusable::Damaged("it is of version 1, which cannot be authenticated")),
+            _ => return Err(Unusable::Damaged("it is of another version")),
         }
-        // Bounded before it is used: the checksum is looked at only after it.
+        // Bounded before it is used: the MAC is checked only after it.
         let parts_end = FIXED_BYTES + HASH_BYTES * (word(12) as usize).min(PARTS_MAX);
-        let checksum = bytes.get(parts_end..parts_end + HASH_BYTES);
-        if checksum != Some(Sha256::digest(&bytes[..parts_end.min(read)]).as_slice()) {
-            return Err(Unusable::Damaged("its head does not match its checksum"));
+        let mac = bytes.get(parts_end..parts_end + HASH_BYTES);
+        if !mac.is_some_and(|mac| owner.mac.fits(&[&bytes[..parts_end]], mac)) {
+            return Err(Unusable::Damaged("it is damaged, or was not written with local.secret"));
         }
-        if long(16) != size || hash(64) != origin_hash(origin) {
+        if long(16) != size || hash(64) != origin_hash(owner.origin) {
             return Err(Unusable::Damaged("it is of another size or origin"));
         }
         let parts = bytes[FIXED_BYTES..parts_end]
@@ -154,7 +165,7 @@ impl SnapshotFile {
         let mut state = vec![0; length];
         let read = read_full(self.file.as_ref(), &mut state, self.state_at)?;
         if read != length || Sha256::digest(&state).as_slice() != self.state_hash {
-            return Err(Unusable::Damaged("its state does not match its checksum"));
+            return Err(Unusable::Damaged("its state does not match its hash"));
         }
         Ok(Snapshot { position: self.position, state })
     }

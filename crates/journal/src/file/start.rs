@@ -1,8 +1,8 @@
-//! Where verification can begin: the anchor knows head and root, but not the tree under them. The newest snapshot or tree file
-//! at or before the anchor does; that it tells the truth shows when the records after it lead to the anchor's root.
+//! Where verification can begin: the anchor contains head and root, but not the tree under them. The newest snapshot or
+//! tree file at or before the anchor does; it is right if the records after it lead to the anchor's root.
 
 use super::segment::Header;
-use super::snapshot;
+use super::snapshot::{self, Owner};
 use super::survey::Survey;
 use super::tree_file::read_tree;
 use crate::disk::Disk;
@@ -29,12 +29,12 @@ impl Start {
     }
 
     /// Its position, if it can be used.
-    pub(super) fn position(&self, disk: &dyn Disk, origin: &str) -> io::Result<Option<Position>> {
+    pub(super) fn position(&self, disk: &dyn Disk, owner: &Owner<'_>) -> io::Result<Option<Position>> {
         match self {
             Self::Genesis => Ok(Some(Position::empty())),
             Self::Tree(header) => Ok(read_tree(disk, header.number)?
                 .filter(|position| position.head.size == header.first_sequence && position.head.hash == header.prev)),
-            Self::Snapshot(size) => snapshot::position(disk, origin, *size),
+            Self::Snapshot(size) => snapshot::position(disk, owner, *size),
         }
     }
 }
@@ -45,7 +45,7 @@ impl Start {
 pub(super) fn starts(
     disk: &dyn Disk,
     survey: &Survey,
-    origin: &str,
+    owner: &Owner<'_>,
     anchor_size: u64,
 ) -> Result<Vec<Start>, OpenError> {
     let reading = || OpenError::io("reading the places where verification can begin");
@@ -55,7 +55,7 @@ pub(super) fn starts(
     match first {
         Some(first) if first.number > 1 => {
             let usable = |start: Start| -> Result<bool, OpenError> {
-                let position = start.position(disk, origin).map_err(reading())?;
+                let position = start.position(disk, owner).map_err(reading())?;
                 Ok(position.is_some())
             };
             let mut covered = false;
@@ -63,7 +63,7 @@ pub(super) fn starts(
                 covered = covered || usable(Start::Snapshot(*size))?;
             }
             if !covered || !usable(Start::Tree(*first))? {
-                let segment = first.number - 1;
+                let segment = survey.missing.unwrap_or(first.number - 1);
                 return Err(OpenError::MissingSegment { segment });
             }
         }

@@ -1,14 +1,16 @@
-//! What lies in the `journal` folder: which segments are there, begun, and whether they follow each other.
+//! The contents of the directory `journal`: which segments there are, which are begun, and whether they follow each
+//! other.
 
 use super::layout::{JOURNAL, JournalFile, segment_path};
 use super::segment::{HEADER_BYTES, Header, HeaderFlaw, origin_hash};
 use super::tail::{Tail, end_of_bytes, inspect};
 use crate::disk::{Access, Disk, DiskFile, read_full};
 use crate::error::OpenError;
+use leasehold_model::FORMAT_VERSION;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The folder as it was found. Nothing in it was changed.
+/// The directory as it was found. Nothing in it was changed.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
     /// The begun segments, ascending, without gaps, with sound headers.
@@ -18,6 +20,8 @@ pub(super) struct Survey {
     /// Segments that were allocated and not begun.
     pub(super) unbegun: Vec<u32>,
     pub(super) trees: BTreeSet<u32>,
+    /// The lowest number of a segment that is neither here nor in an archive, if one before those above is missing.
+    pub(super) missing: Option<u32>,
 }
 
 /// One segment file.
@@ -32,7 +36,8 @@ enum Found {
 }
 
 impl Survey {
-    pub(super) fn take(disk: &dyn Disk, origin: &str) -> Result<Self, OpenError> {
+    /// `archived` are the numbers of the segments that can be read elsewhere.
+    pub(super) fn take(disk: &dyn Disk, archived: &BTreeSet<u32>, origin: &str) -> Result<Self, OpenError> {
         let mut survey = Self::default();
         let mut numbers = BTreeSet::new();
         let names = disk.list(JOURNAL).map_err(OpenError::io("listing the journal's segments"))?;
@@ -51,6 +56,15 @@ impl Survey {
                 }
             }
         }
+        // Those right before the first one here; a gap ends them.
+        if let Some(mut first) = numbers.first().copied() {
+            while first > 1 && archived.contains(&(first - 1)) {
+                first -= 1;
+                numbers.insert(first);
+                survey.trees.insert(first);
+            }
+            survey.missing = (1..first).find(|number| !archived.contains(number));
+        }
         for number in numbers {
             survey.add(disk, number, origin)?;
         }
@@ -60,14 +74,19 @@ impl Survey {
     fn add(&mut self, disk: &dyn Disk, number: u32, origin: &str) -> Result<(), OpenError> {
         let sequence = self.segments.last().map_or(0, |last| last.first_sequence);
         let corrupt = |segment: u32, offset: u64, why: String| OpenError::Corrupt { segment, offset, sequence, why };
-        let found = look(disk, number, sequence)?;
+        // Batches of version 1 cannot follow those of version 2.
+        let versions: &[u32] = match self.segments.last() {
+            Some(last) if last.version > 1 => &[FORMAT_VERSION],
+            _ => &[1, FORMAT_VERSION],
+        };
+        let found = look(disk, number, sequence, versions)?;
         if let Found::Unbegun = found {
             self.unbegun.push(number);
             return Ok(());
         }
         // Only the last begun segment may be torn, and none before it unbegun.
         if let Some(unbegun) = self.unbegun.first() {
-            let why = "it holds nothing, and a later segment does";
+            let why = "it contains nothing, and a later segment does";
             return Err(corrupt(*unbegun, 0, why.into()));
         }
         if let Some((torn, _)) = self.torn_beginning {
@@ -105,7 +124,7 @@ impl Survey {
             return Err(OpenError::WrongOrigin { path: segment_path(number), expected: origin.into() });
         }
         if header.number != number {
-            return corrupt(format!("its header says it is segment {}", header.number));
+            return corrupt(format!("its header has the number {}", header.number));
         }
         let begins_the_journal = header.first_sequence == 0 && header.prev == [0; 32];
         if (number == 1) != begins_the_journal {
@@ -116,6 +135,11 @@ impl Survey {
         {
             return corrupt("it begins before the segment before it ends".into());
         }
+        if let Some(last) = self.segments.last()
+            && last.version > header.version
+        {
+            return corrupt(format!("it is of version {}, after one of version {}", header.version, last.version));
+        }
         Ok(())
     }
 }
@@ -125,7 +149,7 @@ pub(super) fn open_segment(disk: &dyn Disk, number: u32) -> Result<Arc<dyn DiskF
     disk.open(&path, Access::Update).map_err(OpenError::io(format!("opening {path}")))
 }
 
-fn look(disk: &dyn Disk, number: u32, sequence: u64) -> Result<Found, OpenError> {
+fn look(disk: &dyn Disk, number: u32, sequence: u64, versions: &[u32]) -> Result<Found, OpenError> {
     let path = segment_path(number);
     let reading = || OpenError::io(format!("reading {path}"));
     let file = disk.open(&path, Access::Read).map_err(OpenError::io(format!("opening {path}")))?;
@@ -138,7 +162,7 @@ fn look(disk: &dyn Disk, number: u32, sequence: u64) -> Result<Found, OpenError>
             let Some(end) = end_of_bytes(file.as_ref(), 0).map_err(reading())? else {
                 return Ok(Found::Unbegun);
             };
-            let tail = inspect(file.as_ref(), 0, sequence).map_err(reading())?;
+            let tail = inspect(file.as_ref(), 0, sequence, versions).map_err(reading())?;
             let good_batch = match tail {
                 Tail::GoodBatch { offset } => Some(offset),
                 Tail::Clean | Tail::Torn { .. } => None,

@@ -3,19 +3,19 @@
 use super::allocate::zero_fill;
 use crate::disk::{DiskFile, read_full};
 use leasehold_model::RawBatch;
-use leasehold_model::frame::BATCH_MAGIC;
+use leasehold_model::frame::batch_magic;
 use std::io;
 
 const PIECE_BYTES: usize = 1024 * 1024;
 
-/// What lies after the last good batch.
+/// What follows the last good batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tail {
     /// Zeroes, or nothing.
     Clean,
     /// Bytes up to here (`end` is the end of the last that is not zero), and no good batch among them.
     Torn { end: u64 },
-    /// A good batch begins at `offset`: what lies before it is damage.
+    /// A good batch begins at `offset`: what is before it is damage.
     GoodBatch { offset: u64 },
 }
 
@@ -36,9 +36,9 @@ pub(super) fn end_of_bytes(file: &dyn DiskFile, from: u64) -> io::Result<Option<
     }
 }
 
-/// Looks at everything from `from` on, where no good batch begins; `sequence` is that of the record that
-/// would be there.
-pub(super) fn inspect(file: &dyn DiskFile, from: u64, sequence: u64) -> io::Result<Tail> {
+/// Examines everything from `from` on, where no good batch begins; `sequence` is that of the record that would be
+/// there, and `versions` are the format versions that a batch there may have.
+pub(super) fn inspect(file: &dyn DiskFile, from: u64, sequence: u64, versions: &[u32]) -> io::Result<Tail> {
     let Some(end) = end_of_bytes(file, from)? else {
         return Ok(Tail::Clean);
     };
@@ -46,8 +46,9 @@ pub(super) fn inspect(file: &dyn DiskFile, from: u64, sequence: u64) -> io::Resu
     let mut bytes = vec![0; rest];
     let read = read_full(file, &mut bytes, from)?;
     let bytes = &bytes[..read];
-    for (at, window) in bytes.windows(BATCH_MAGIC.len()).enumerate().skip(1) {
-        if window == BATCH_MAGIC && is_later_batch(&bytes[at..], sequence) {
+    for (at, window) in bytes.windows(4).enumerate().skip(1) {
+        let version = versions.iter().find(|version| window == batch_magic(**version));
+        if version.is_some_and(|version| is_later_batch(&bytes[at..], *version, sequence)) {
             let offset = from + at as u64;
             return Ok(Tail::GoodBatch { offset });
         }
@@ -57,8 +58,8 @@ pub(super) fn inspect(file: &dyn DiskFile, from: u64, sequence: u64) -> io::Resu
 
 /// Whether a batch begins here whose records decode and come at or after `sequence`. Anything else is text
 /// inside a record: someone's idempotency key must not be able to pass for a batch.
-fn is_later_batch(bytes: &[u8], sequence: u64) -> bool {
-    let Ok(batch) = RawBatch::read(bytes) else {
+fn is_later_batch(bytes: &[u8], version: u32, sequence: u64) -> bool {
+    let Ok(batch) = RawBatch::read_version(bytes, version) else {
         return false;
     };
     let mut records = batch.records().map(|raw| raw.ok()?.decode().ok());
@@ -71,10 +72,10 @@ pub(super) fn cut(file: &dyn DiskFile, from: u64, end: u64) -> io::Result<()> {
     file.sync()
 }
 
-/// Writes what lies in `from..to` again, the same bytes, and syncs it.
+/// Writes the bytes of `from..to` again, the same bytes, and syncs it.
 ///
 /// The last batch may be one whose sync failed: it can then still be read from the system's cache, as clean pages
-/// that no later sync would write. Written anew it is dirty, and the sync means what it says.
+/// that no later sync would write. Written again it is dirty, and the sync makes it durable.
 pub(super) fn write_again(file: &dyn DiskFile, from: u64, to: u64) -> io::Result<()> {
     let length = usize::try_from(to - from).map_err(io::Error::other)?;
     let mut bytes = vec![0; length];

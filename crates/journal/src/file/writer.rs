@@ -1,4 +1,4 @@
-//! The append path: seal, one write, one sync. It allocates nothing and waits for no reader.
+//! The append path: seal and authenticate, one write, one sync. It allocates nothing and waits for no reader.
 
 use super::index::{Index, Mark};
 use super::segment::{HEADER_BYTES_U64, Header};
@@ -7,8 +7,9 @@ use crate::disk::DiskFile;
 use crate::error::{AppendError, Failure};
 use crate::keyring::Keys;
 use crate::provider::Head;
-use leasehold_model::Batch;
+use crate::secret::MacKey;
 use leasehold_model::record::Hash;
+use leasehold_model::{Batch, FORMAT_VERSION};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A segment that is filled with zeroes and waits to be begun.
@@ -40,11 +41,13 @@ impl Current {
 
 /// The end of the journal as its only writer knows it.
 pub(super) struct Writer {
-    /// None before the first batch.
+    /// None before the first batch, and where the next one begins a segment of a new format version.
     pub(super) current: Option<Current>,
     pub(super) head: Head,
     pub(super) admission: Admission,
     pub(super) origin: Hash,
+    /// Authenticates batches.
+    pub(super) mac: MacKey,
     /// The largest batch that a new segment holds.
     pub(super) batch_bytes_max: u64,
     /// A header with the batch after it, so that both go out in one write.
@@ -80,7 +83,9 @@ impl Writer {
         if !fits && lock(prepared).is_none() {
             return Err(AppendError::Full);
         }
-        let hash = batch.seal(&self.head.hash, keys).map_err(AppendError::MissingKey)?;
+        let hash = batch
+            .seal_with(&self.head.hash, keys, |bound| self.mac.batch_mac(bound))
+            .map_err(AppendError::MissingKey)?;
         let admission = self.admission.after(batch, keys)?;
 
         // From here on a failure is final.
@@ -108,6 +113,7 @@ impl Writer {
         };
         let (bytes, batch_at) = if begins {
             let header = Header {
+                version: FORMAT_VERSION,
                 number: current.number,
                 first_sequence: self.head.size,
                 prev: self.head.hash,

@@ -3,7 +3,7 @@
 //! What was written and not synced is at the mercy of a crash: of every unsynced write any subset of its
 //! 512-byte sectors may have reached the disk, of unsynced name changes any prefix.
 
-use leasehold_journal::conformance::stamp;
+use leasehold_journal::conformance::{local, stamp};
 use leasehold_journal::disk::{Access, Disk, DiskFile, DiskLock};
 use leasehold_journal::{FileJournal, Keys, OpenError, Options, Recovered};
 use std::collections::BTreeMap;
@@ -348,11 +348,11 @@ impl DiskFile for FaultyFile {
 pub const OPTIONS: Options = Options { segment_bytes: 3072, index_bytes: 512 };
 
 pub fn create(disk: &FaultyDisk, keys: &Arc<Keys>) -> FileJournal {
-    FileJournal::create(Arc::new(disk.clone()), OPTIONS, keys.clone(), stamp(0)).expect("a new journal")
+    FileJournal::create(Arc::new(disk.clone()), OPTIONS, keys.clone(), local(), stamp(0)).expect("a new journal")
 }
 
 pub fn open(disk: &FaultyDisk, keys: &Arc<Keys>) -> Result<(FileJournal, Recovered), OpenError> {
-    FileJournal::open(Arc::new(disk.clone()), OPTIONS, keys.clone(), stamp(0))
+    FileJournal::open(Arc::new(disk.clone()), OPTIONS, keys.clone(), local(), stamp(0))
 }
 
 /// Opens a folder that looks like this.

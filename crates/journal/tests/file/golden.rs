@@ -33,15 +33,16 @@ fn hex_lines(bytes: &[u8]) -> String {
 fn a_segment_has_these_bytes() {
     let image = tiny(&keys());
     expect![[r#"
-        4c485345474d4e54010000000100000000000000000000000000000000000000
+        4c485345474d4e54020000000100000000000000000000000000000000000000
         00000000000000000000000000000000000000000000000018eab1564b54b6a3
-        fe90669f4233cb429af71b72e641a9db79b7cd2ec8b4d1dd0000000089012f0b
-        4c4842319f0000000200000046b27d28b0010000000000000000000000000000
-        00000000000000000000000000000000000000000000002a36fe9c9717010001
+        fe90669f4233cb429af71b72e641a9db79b7cd2ec8b4d1dd00000000d8e02be5
+        4c484232bf00000002000000d1d435148f5414664213ea5871ec0fc4240e70c6
+        9cf0454a3d089c40186fb9910f1e7e5bb0010000000000000000000000000000
+        00000000000000000000000000000000000000000000002a36fe9c9717010002
         13636f6e666f726d616e63652e6578616d706c658a88e3dd7409f195fd52db2d
         3cba5d72ca6709bf1d94121bf3748801b40f6f5c0b636f6e666f726d616e6365
-        ac00000054c7d831025e0c34f86d9685e5a6f5de627b6096546287fd406b44ae
-        0da9d6f10140423936fe9c97170300
+        ac000000de3f96610d7620a14887ce0ddc9831e7ef847d96e7c2e3f5b44a9615
+        ff9f781d0140423936fe9c97170300
     "#]]
     .assert_eq(&hex_lines(&image["journal/00000001.seg"]));
 }
@@ -56,10 +57,11 @@ fn an_anchor_has_these_bytes() {
         text.trim_end_matches('\0').to_owned()
     };
     expect![[r#"
-        leasehold-anchor v1
+        leasehold-anchor v2
         counter 1
         origin conformance.example
         epoch 1
+        state open
         size 0
         head 0000000000000000000000000000000000000000000000000000000000000000
         root e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855
@@ -71,24 +73,27 @@ fn an_anchor_has_these_bytes() {
         47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=
 
         — conformance.example huvP4ge1YcCXKyVuLJK3uCpcnX+R+7We7gRlMjAGxDaNglId7SGYd8Mw6kFgciTn+NzN/Elj+Gbxdj41PM5Vl/owgAw=
-        end 36a54341c3f53e5726d3813fac584eb9e2a5014e826840ada7b43f7ed23148a7
+        mac 0d9750923f18cfca3f0190d1199890d65ad5ae972a4bbf6f98160d387417f96c
+        end 5fe606853cfbce32362513e03dcfb06f38b3a190afbc537540fcc9483aedd628
         ----
-        leasehold-anchor v1
+        leasehold-anchor v2
         counter 2
         origin conformance.example
         epoch 1
+        state closed
         size 2
-        head 801373d0cf574428b928782d3d8490a9bacccc0c4026f59865e5d1f48ba7716f
-        root e74cdb48d6c0ab82717e79f21a3b0aa54deae2594b9b06891cbda9fc182860f8
+        head 9603a0e9ad5151dadb160e7fbf87125795d2e5a5f7872ed0e14e72b29f305177
+        root 159239212331274b8ba97baad724ac9672937a88561e71a19b2a3e4304a110e6
         key 86ebcfe2
         time 1700000000002000000
         checkpoint
         conformance.example
         2
-        50zbSNbAq4JxfnnyGjsKpU3q4llLmwaJHL2p/BgoYPg=
+        FZI5ISMxJ0uLqXuq1ySslnKTeohWHnGhmyo+QwShEOY=
 
-        — conformance.example huvP4tr3/nke7aNDPIEjnO4j6T8woKvhY3zXeDqUpZcDcMLOkl5K15TYjeLbjjyTvOHgsFTXkUp8dQEtYLDtf22hRgE=
-        end 99ca6f1dd9f92426c48949aa7d474d106887529d23f24930beb85e3b90aaa210
+        — conformance.example huvP4pnOFmJMxAsNb26qjDL5ar7CnkwlRz+Ej1KSauexBF02APQhrTX2SCTkyjViw/05C1iIIp+6ZPuU4bGnlIi8SAw=
+        mac 1e5546c4dd0c209f7d9c7f6e0b83f1aed84263ff37ba1eaf7e654d642f6a64dd
+        end 8337326960ac40803e68f58401216f6a668e57ecd52938eaea2e75bc886fad2d
     "#]].assert_eq(&format!("{}----\n{}", slot(&anchor[..4096]), slot(&anchor[4096..])));
 }
 
@@ -105,16 +110,16 @@ fn a_tree_file_has_these_bytes() {
     expect![[r#"
         leasehold-tree v1
         size 18
-        head e87d2d9cf3b74a88abfe7425ddf40685836af2d44ca364c2d6342b4dc6fa7563
-        part 59aac52270df85a2e2fc7e81e7cb0d26c6383f70f14a2225aa387ddf6f1a6735
-        part 3cc95c365a66eaa246c4515ae71b36c0131ab7dde4f7c9449b7ceb3ff3f4e01d
+        head dbb32a214b1d9367fbed491e27abe20db9ed3fe1785e0f24e82d3c1d5d1f620d
+        part e2b85a570f71cf03eae27e0b5500d98cdc3be1eeffd12cf252d2f63e2a759da3
+        part 4333fff68ca35b374b072820332e7155891b7fb2d1faa6718c92396e1140b0ab
         checkpoint
         conformance.example
         18
-        L3+v5jzmEiMZLaIBPyrL5xuwuG4bc2+i7LLniZmfgaU=
+        A5IisJyITZNJW3PYq4Q/1EaKy9r6Bg+Mow/cK/b6DYc=
 
-        — conformance.example huvP4jJeJBNyJ1CaMAOCTfv7Zcg36yW/+NIvZWsIZBftYovk1VdL15LYw2Vsv7gjmqpuLEd6eAXzsl4mL4dgWd1+MAE=
-        end 3e0c9f9def1469655181a5e47ec4f1f7ba41671958d869f20222c48865edb66d
+        — conformance.example huvP4jv3r3bluceOrrsCLJLU0+BJQuzuaBOzBF41tHH5INeLAVPr/rsK2lxo//Fg82WQ0d07HwMIvn3GnVJTibLxaQc=
+        end ebea74128e670a72cdc9c7d51dcd0a71a299364338c524db4b0206b6ccfd6361
     "#]].assert_eq(&String::from_utf8(tree).unwrap());
 }
 
@@ -128,13 +133,13 @@ fn a_snapshot_has_these_bytes() {
     journal.put_snapshot(&checkpoint.position, b"the state").unwrap();
     let snapshot = disk.image()["snapshots/00000000000000000003.snap"].clone();
     expect![[r#"
-        4c48534e41505348010000000200000003000000000000000900000000000000
-        d188cf7b2d6368322e61d69ce10a0afee134c94e95b39acdbd4b52182c6d71d4
+        4c48534e41505348020000000200000003000000000000000900000000000000
+        f6da110887ccd00c1e53336ccfba8d47a42632edb5b63b1fff10de607eb334a8
         18eab1564b54b6a3fe90669f4233cb429af71b72e641a9db79b7cd2ec8b4d1dd
         972ec08bc7570a80420693a082eb9a1a5afcb85fd60abcfd1f98fc2b67c9eeaf
-        bd3f1446a4d51e088f8fd9f6970f645188a29b99106bc814ffb90bf62af7ccf3
-        13ddd528ffd33017a322655de0773cacda99dfbff81c53fc389569dc8219e106
-        c9c8315d13c4063912e2398e5a72867ef1753a904200adf7859d144df94e8387
+        2259e2e38003d6b25c32d6fdbc68a4b18c7e95a5e819d5f350331790c2664511
+        2b1167babcc0d018cb576e44dee4941a02acc278f6ffb59b759a4002f6e415ee
+        9c6a133fd1544093cfc323677675f01b1b4ce3171e80795bffe721d36e6c38a3
         746865207374617465
     "#]]
     .assert_eq(&hex_lines(&snapshot));

@@ -1,9 +1,10 @@
 //! A collector's copy: what fits is kept through every crash, what does not is named and dropped.
 
 use crate::faulty_disk::{FaultyDisk, Image, OPTIONS, Random};
-use leasehold_journal::conformance::{ORIGIN, batch, genesis, keys, record, stamp};
+use crate::story::{version_1, version_1_batch};
+use leasehold_journal::conformance::{ORIGIN, append, batch, genesis, keys, record, stamp};
 use leasehold_journal::{Journal, Keys, MemoryJournal, Mirror, Misfit, OpenError};
-use leasehold_model::body::{Heartbeat, KeyRotated};
+use leasehold_model::body::{Converted, Heartbeat, KeyRotated};
 use leasehold_model::frame::Signer;
 use leasehold_model::{Batch, RawBatch, Record};
 use leasehold_tlog::{Checkpoint, Note, SigningKey, VerifierKey};
@@ -336,4 +337,52 @@ fn a_copy_that_lost_what_it_had_proved_is_not_gone_on_with() {
     // Old segments may be moved away, and a lost anchor is written again.
     assert_eq!(code(&|image| drop(image.remove("journal/00000001.seg"))), None);
     assert_eq!(code(&|image| drop(image.remove("anchor"))), None);
+}
+
+/// A journal that was begun in format version 1: the copy begins a segment where the version changes.
+#[test]
+fn a_converted_journal_is_collected() {
+    let keys = keys();
+    let origin = FaultyDisk::from_image(&version_1(&[4, 3], 7, &keys));
+    let (journal, _) = crate::faulty_disk::open(&origin, &keys).unwrap();
+    let mut first = Batch::new(7);
+    first.push(&Record::new(7, stamp(7), Converted { format_version: 2 }));
+    journal.append(&mut first).unwrap();
+    append(&journal, &keys, 3);
+    let note = Note::parse(&journal.checkpoint(stamp(11)).unwrap().unwrap().note).unwrap();
+    let mut batches = Vec::new();
+    journal
+        .scan_batches(0, &mut |_, batch| {
+            batches.push(batch.bytes().to_vec());
+            std::ops::ControlFlow::Continue(())
+        })
+        .unwrap();
+    let disk = FaultyDisk::default();
+    let mut mirror = open(&disk).unwrap();
+    for bytes in &batches {
+        mirror.take(&RawBatch::read(bytes).unwrap()).unwrap();
+    }
+    mirror.prove(&note, stamp(11)).unwrap();
+    drop(mirror);
+    let image = disk.image();
+    assert_eq!((image["journal/00000001.seg"][8], image["journal/00000002.seg"][8]), (1, 2));
+    assert_eq!(stored(&image), batches.concat());
+    // It goes on after a restart, and nothing of version 1 may follow.
+    let mut mirror = open(&disk).unwrap();
+    assert_eq!((mirror.size(), mirror.proved()), (11, 11));
+    let mut late = Batch::new(11);
+    late.push(&record(11));
+    late.seal(&journal.head().hash, keys.as_ref()).unwrap();
+    let of_version_1 = version_1_batch(late.bytes());
+    let misfit = mirror.take(&RawBatch::read(&of_version_1).unwrap()).unwrap_err();
+    assert_eq!((misfit.code(), misfit.sequence()), ("bad_conversion", Some(11)));
+    mirror.take(&RawBatch::read(late.bytes()).unwrap()).unwrap();
+    // Nor may version 2 begin without its record.
+    let mut mirror = open(&FaultyDisk::default()).unwrap();
+    mirror.take(&RawBatch::read(&batches[0]).unwrap()).unwrap();
+    let mut silent = Batch::new(4);
+    silent.push(&record(4));
+    let last = RawBatch::read(&batches[0]).unwrap().records().last().unwrap().unwrap().hash();
+    silent.seal(&last, keys.as_ref()).unwrap();
+    assert_eq!(mirror.take(&RawBatch::read(silent.bytes()).unwrap()).unwrap_err().code(), "bad_conversion");
 }

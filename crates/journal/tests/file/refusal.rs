@@ -2,7 +2,7 @@
 
 use crate::faulty_disk::{FaultyDisk, Image, OPTIONS, create, open, open_image};
 use crate::story::{Restamped, SEGMENT, code, end_of_bytes, journal_of};
-use leasehold_journal::conformance::{append, check_records, genesis, keys, record, stamp};
+use leasehold_journal::conformance::{append, check_records, genesis, keys, local, record, stamp};
 use leasehold_journal::{FileJournal, Journal, Keys, OpenError, ReadError, RealDisk};
 use leasehold_model::body::KeyRotated;
 use leasehold_model::{Batch, Record};
@@ -129,7 +129,7 @@ fn what_does_not_belong_is_refused_by_name() {
     check(
         &|image| {
             let header = &mut image.get_mut(SEGMENT).unwrap()[..96];
-            header[8] = 2;
+            header[8] = 3;
             let crc = crc32fast::hash(&header[..92]);
             header[92..].copy_from_slice(&crc.to_le_bytes());
         },
@@ -141,7 +141,8 @@ fn what_does_not_belong_is_refused_by_name() {
     let stranger = Arc::new(Keys::new(keys.origin(), &[9; 32]).unwrap());
     assert_eq!(code(open_image(&image, &stranger)), "journal_key_missing");
     assert_eq!(code(open_image(&Image::new(), &keys)), "journal_not_found");
-    let exists = FileJournal::create(Arc::new(FaultyDisk::from_image(&image)), OPTIONS, keys.clone(), stamp(0));
+    let exists =
+        FileJournal::create(Arc::new(FaultyDisk::from_image(&image)), OPTIONS, keys.clone(), local(), stamp(0));
     assert_eq!(exists.err().unwrap().code(), "journal_exists");
 }
 
@@ -160,8 +161,8 @@ fn one_process_at_a_time() {
     let folder = tempfile::tempdir().unwrap();
     let disk = || Arc::new(RealDisk::new(folder.path()));
     let keys = keys();
-    let journal = FileJournal::create(disk(), OPTIONS, keys.clone(), stamp(0)).unwrap();
-    let reopen = || FileJournal::open(disk(), OPTIONS, keys.clone(), stamp(0));
+    let journal = FileJournal::create(disk(), OPTIONS, keys.clone(), local(), stamp(0)).unwrap();
+    let reopen = || FileJournal::open(disk(), OPTIONS, keys.clone(), local(), stamp(0));
     assert_eq!(code(reopen()), "journal_in_use");
     append(&journal, &keys, 1);
     journal.close(stamp(1)).unwrap();

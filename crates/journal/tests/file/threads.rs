@@ -1,7 +1,7 @@
 //! Readers, the checkpointer and the allocator work beside the writer.
 
 use crate::faulty_disk::OPTIONS;
-use leasehold_journal::conformance::{batch, check_records, keys, stamp};
+use leasehold_journal::conformance::{batch, check_records, keys, local, stamp};
 use leasehold_journal::{AppendError, FileJournal, Journal, RealDisk};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ fn everyone_works_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let keys = keys();
     let disk = Arc::new(RealDisk::new(folder.path()));
-    let journal = FileJournal::create(disk.clone(), OPTIONS, keys.clone(), stamp(0)).unwrap();
+    let journal = FileJournal::create(disk.clone(), OPTIONS, keys.clone(), local(), stamp(0)).unwrap();
     let done = AtomicBool::new(false);
     let until_done = |work: &dyn Fn()| {
         while !done.load(Ordering::Acquire) {
@@ -55,7 +55,7 @@ fn everyone_works_at_once() {
     });
     journal.close(stamp(0)).unwrap();
     drop(journal);
-    let (journal, recovered) = FileJournal::open(disk, OPTIONS, keys.clone(), stamp(0)).unwrap();
+    let (journal, recovered) = FileJournal::open(disk, OPTIONS, keys.clone(), local(), stamp(0)).unwrap();
     assert_eq!((recovered.size, recovered.rolled_forward, recovered.torn), (3000, 0, None));
     check_records(&journal, &keys, 3000);
 }

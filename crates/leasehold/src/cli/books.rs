@@ -75,9 +75,30 @@ pub(crate) struct CutArgs {
 /// Output for a spreadsheet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
 pub(crate) struct CsvArgs {
-    /// Print comma-separated values with exact figures
+    /// Print comma-separated values with exact figures; an apostrophe precedes text that a spreadsheet would run as a
+    /// formula
     #[arg(long)]
-    pub(crate) csv: bool,
+    csv: bool,
+    /// Like --csv, but print all text unchanged, for programs that are not spreadsheets
+    #[arg(long, conflicts_with = "csv")]
+    csv_raw: bool,
+}
+
+/// What happens to text that a spreadsheet would run as a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Csv {
+    Neutralised,
+    Raw,
+}
+
+impl CsvArgs {
+    pub(crate) fn form(self) -> Option<Csv> {
+        match self {
+            Self { csv_raw: true, .. } => Some(Csv::Raw),
+            Self { csv: true, .. } => Some(Csv::Neutralised),
+            Self { .. } => None,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]

@@ -10,7 +10,8 @@ use super::figures::{
 use super::session::Session;
 use super::watch::watch;
 use crate::cli::books::{
-    AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, FilterArgs, ForecastArgs, UsageArgs, UsageCommand,
+    AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, Csv, FilterArgs, ForecastArgs, UsageArgs,
+    UsageCommand,
 };
 use crate::output::print;
 use crate::problem::Problem;
@@ -73,7 +74,7 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
         nothing_before(*asked == AskedArgs::default() && !args.peak, "capacity")?;
         return capacity(session, of).await;
     }
-    one_form(session, asked.csv.csv)?;
+    let csv = one_form(session, asked.csv)?;
     let call = session.client.usage().asking(&BookQuery { peak: args.peak, ..query(asked) });
     let by = &asked.group.by;
     if asked.watch.watch {
@@ -83,11 +84,11 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
     let report = call.await?;
-    match asked.csv.csv {
-        true => usage_csv(&report, by)?,
-        false => session.print_table(&usage_table(&report, by, args.peak))?,
+    match csv {
+        Some(csv) => usage_csv(csv, &report, by)?,
+        None => session.print_table(&usage_table(&report, by, args.peak))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -141,7 +142,7 @@ fn exact_cells(names: &[&'static str], of: &Of, stretch: &Stretch) -> Vec<String
     when.into_iter().chain(names.iter().map(|name| field(of, name).unwrap_or_default())).collect()
 }
 
-fn usage_csv(report: &UsageReport, by: &[String]) -> Result<(), Failed> {
+fn usage_csv(csv: Csv, report: &UsageReport, by: &[String]) -> Result<(), Failed> {
     let names = columns(by, report.lines.iter().map(|line| &line.of));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
@@ -152,11 +153,11 @@ fn usage_csv(report: &UsageReport, by: &[String]) -> Result<(), Failed> {
         row.extend([line.quanta_ns.clone().unwrap_or_default(), line.peak.clone().unwrap_or_default()]);
         row
     });
-    print_rows(&headings, rows)
+    print_rows(csv, &headings, rows)
 }
 
 async fn capacity(session: &Session, args: CapacityArgs) -> Result<(), Failed> {
-    one_form(session, args.csv.csv)?;
+    let csv = one_form(session, args.csv)?;
     let asked = BookQuery {
         from: args.window.from,
         to: args.window.to,
@@ -171,11 +172,11 @@ async fn capacity(session: &Session, args: CapacityArgs) -> Result<(), Failed> {
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
     let report = call.await?;
-    match args.csv.csv {
-        true => capacity_csv(&report, &asked.by)?,
-        false => session.print_table(&capacity_table(&report, &asked.by, session.paint))?,
+    match csv {
+        Some(csv) => capacity_csv(csv, &report, &asked.by)?,
+        None => session.print_table(&capacity_table(&report, &asked.by, session.paint))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -217,7 +218,7 @@ fn capacity_table(report: &CapacityReport, by: &[String], paint: Paint) -> Table
     table
 }
 
-fn capacity_csv(report: &CapacityReport, by: &[String]) -> Result<(), Failed> {
+fn capacity_csv(csv: Csv, report: &CapacityReport, by: &[String]) -> Result<(), Failed> {
     let names = columns(by, report.lines.iter().map(|line| &line.of));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
@@ -228,7 +229,7 @@ fn capacity_csv(report: &CapacityReport, by: &[String]) -> Result<(), Failed> {
         row.extend(capacity_parts(line).map(|(_, amount, _, _)| amount.to_owned()));
         row
     });
-    print_rows(&headings, rows)
+    print_rows(csv, &headings, rows)
 }
 
 pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed> {
@@ -243,8 +244,9 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
             nothing_before(unasked, "forecast")?;
             return forecast(session, of).await;
         }
-        None => one_form(session, asked.csv.csv)?,
+        None => {}
     }
+    let csv = one_form(session, asked.csv)?;
     let (call, by) = (session.client.costs().asking(&query(asked)), &asked.group.by);
     let table = |report: &CostReport| {
         let cut = is_cut(report.lines.iter().map(|line| &line.stretch));
@@ -258,11 +260,11 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
     let report = call.await?;
-    match asked.csv.csv {
-        true => cost_csv(&report, by)?,
-        false => session.print_table(&table(&report))?,
+    match csv {
+        Some(csv) => cost_csv(csv, &report, by)?,
+        None => session.print_table(&table(&report))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -299,7 +301,7 @@ fn cost_table(lines: &[(&Of, When, &Amount)], total: &[Amount], by: &[String], c
     table
 }
 
-fn cost_csv(report: &CostReport, by: &[String]) -> Result<(), Failed> {
+fn cost_csv(csv: Csv, report: &CostReport, by: &[String]) -> Result<(), Failed> {
     let names = columns(by, report.lines.iter().map(|line| &line.of));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
@@ -309,11 +311,11 @@ fn cost_csv(report: &CostReport, by: &[String]) -> Result<(), Failed> {
         row.extend([line.cost.currency.clone(), line.cost.amount.clone(), line.cost.exact.clone()]);
         row
     });
-    print_rows(&headings, rows)
+    print_rows(csv, &headings, rows)
 }
 
 async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
-    one_form(session, args.csv.csv)?;
+    let csv = one_form(session, args.csv)?;
     let by = args.group.by;
     let call = session.client.cost_rate().asking(&BookQuery { by: by.clone(), ..filtered(args.filter) });
     let table = |report: &CostRate| {
@@ -327,7 +329,7 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
     let report = call.await?;
-    if args.csv.csv {
+    if let Some(csv) = csv {
         let names = columns(&by, report.lines.iter().map(|line| &line.of));
         let mut headings = names.clone();
         headings.extend(["currency", "amount_per_hour", "exact"]);
@@ -336,16 +338,17 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
             row.extend([line.cost.currency.clone(), line.cost.amount.clone(), line.cost.exact.clone()]);
             row
         });
-        print_rows(&headings, rows)?;
+        print_rows(csv, &headings, rows)?;
     } else {
         session.print_table(&table(&report))?;
     }
-    crate::term::say(&format!("leasehold: cost per hour, as of {}\n", time_format::to_the_second(report.as_of)));
+    let as_of = time_format::to_the_second(report.as_of);
+    crate::term::say(&format!("leasehold: cost per hour, as of {as_of}, journal size {}\n", report.as_of_size));
     Ok(())
 }
 
 async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
-    one_form(session, args.csv.csv)?;
+    let csv = one_form(session, args.csv)?;
     let call = session.client.forecast().asking(&BookQuery { zone: args.zone, ..filtered(args.filter) });
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
@@ -355,11 +358,11 @@ async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
         let Forecast { accrued, to_deadlines, to_month_end, .. } = report.clone();
         [("accrued", accrued), ("to_deadlines", to_deadlines), ("to_month_end", to_month_end)]
     };
-    if args.csv.csv {
+    if let Some(csv) = csv {
         let rows = parts(&report).into_iter().flat_map(|(what, sums)| {
             sums.into_iter().map(move |sum| vec![what.to_owned(), sum.currency, sum.amount, sum.exact])
         });
-        print_rows(&["what", "currency", "amount", "exact"], rows)?;
+        print_rows(csv, &["what", "currency", "amount", "exact"], rows)?;
     } else {
         let text = Details::new()
             .add("so far", amounts(&report.accrued))
@@ -368,6 +371,6 @@ async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
             .text(session.paint);
         print(&text)?;
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }

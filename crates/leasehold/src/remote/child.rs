@@ -58,7 +58,8 @@ impl Child {
             listen(SignalKind::hangup(), Signal::HUP)?,
         ];
         let mut process = Command::new(program);
-        process.args(arguments).process_group(0);
+        // The job may be someone else's program; it gets the lease and not the right to act for its holder.
+        process.args(arguments).process_group(0).env_remove("LEASEHOLD_TOKEN");
         process.envs(variables.iter().map(|(name, value)| (*name, value.as_str())));
         let process = process.spawn().map_err(|error| {
             let program = program.to_string_lossy();

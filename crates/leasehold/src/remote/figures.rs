@@ -160,10 +160,10 @@ pub(super) fn is_cut<'a>(mut lines: impl Iterator<Item = &'a Stretch>) -> bool {
 }
 
 /// Prints up to which time the figures are complete.
-pub(super) fn say_as_of(as_of: When, stretch: Option<&Stretch>) {
+pub(super) fn say_as_of(as_of: When, as_of_size: u64, stretch: &Stretch) {
     let second = crate::time_format::to_the_second;
-    let over = stretch.map(|over| format!(", from {} to {}", second(over.from), second(over.to)));
-    term::say(&format!("leasehold: as of {}{}\n", second(as_of), over.unwrap_or_default()));
+    let (as_of, from, to) = (second(as_of), second(stretch.from), second(stretch.to));
+    term::say(&format!("leasehold: as of {as_of}, journal size {as_of_size}, from {from} to {to}\n"));
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::figures::{Scale, small_bar};
 use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
 use super::lease::short;
 use super::session::Session;
-use crate::cli::books::{SensitivityArgs, WasteArgs};
+use crate::cli::books::{Csv, SensitivityArgs, WasteArgs};
 use crate::output::print;
 use crate::table::{Align, Table};
 use crate::term::Style;
@@ -30,7 +30,7 @@ fn costs(all: &[WastedCost]) -> String {
 }
 
 pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Failed> {
-    one_form(session, args.csv.csv)?;
+    let csv = one_form(session, args.csv)?;
     let by: Vec<String> = args.by.clone().into_iter().collect();
     let asked =
         BookQuery { from: args.window.from, to: args.window.to, by: by.clone(), ..filtered(args.filter.clone()) };
@@ -39,11 +39,11 @@ pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Fai
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
     let report = call.await?;
-    match args.csv.csv {
-        true => waste_csv(&report, &by)?,
-        false => waste_tables(session, &report, &by)?,
+    match csv {
+        Some(csv) => waste_csv(csv, &report, &by)?,
+        None => waste_tables(session, &report, &by)?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 
@@ -158,7 +158,7 @@ fn fragmented(report: &WasteReport) -> Table {
 }
 
 /// The sums, one row per currency.
-fn waste_csv(report: &WasteReport, by: &[String]) -> Result<(), Failed> {
+fn waste_csv(csv: Csv, report: &WasteReport, by: &[String]) -> Result<(), Failed> {
     let names = columns(by, report.sums.iter().map(|sum| &sum.of));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
@@ -174,30 +174,30 @@ fn waste_csv(report: &WasteReport, by: &[String]) -> Result<(), Failed> {
         let with = |cost: &WastedCost| [row.clone(), vec![cost.currency.clone(), cost.amount.clone()]].concat();
         rows.extend(costs.iter().map(with));
     }
-    print_rows(&headings, rows)
+    print_rows(csv, &headings, rows)
 }
 
 pub(super) async fn sensitivity(session: &Session, args: &SensitivityArgs) -> Result<(), Failed> {
-    one_form(session, args.csv.csv)?;
+    let csv = one_form(session, args.csv)?;
     let asked = BookQuery { from: args.window.from, to: args.window.to, ..filtered(args.filter.clone()) };
     let call = session.client.sensitivity().asking(&asked);
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
     let report = call.await?;
-    match args.csv.csv {
-        true => {
+    match csv {
+        Some(csv) => {
             let rows = report.workloads.iter().flat_map(|workload| {
                 workload.kinds.iter().map(|kind| {
                     let (cost, waiting) = (kind.cost_permille.to_string(), kind.waiting_permille.to_string());
                     vec![workload.workload.clone(), kind.kind.clone(), word(kind.level), cost, waiting]
                 })
             });
-            print_rows(&["workload", "kind", "level", "cost_permille", "waiting_permille"], rows)?;
+            print_rows(csv, &["workload", "kind", "level", "cost_permille", "waiting_permille"], rows)?;
         }
-        false => session.print_table(&depends_on(&report))?,
+        None => session.print_table(&depends_on(&report))?,
     }
-    say_as_of(report.as_of, Some(&report.stretch));
+    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }
 

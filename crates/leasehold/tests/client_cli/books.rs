@@ -30,6 +30,13 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     );
     assert!(usage.err.contains("leasehold: as of 20") && !usage.out.contains('█'), "{usage:?}");
     let answer = daemon.json("usage --by tenant --from month");
+    let size = answer["as_of_size"].as_u64().expect("a number");
+    for report in ["usage", "usage capacity", "cost", "cost rate", "cost forecast", "waste", "cost --csv"] {
+        let err = daemon.run(report).ok().err;
+        let shown = err.split_once(", journal size ").unwrap_or_else(|| panic!("{report}: {err}")).1;
+        let shown: String = shown.chars().take_while(char::is_ascii_digit).collect();
+        assert!(shown.parse::<u64>().is_ok_and(|shown| shown >= size), "{report}: {err}");
+    }
     assert!(
         answer["as_of"].is_string() && answer["lines"].as_array().is_some_and(|lines| lines.len() == 3),
         "{answer}"
@@ -67,6 +74,19 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     assert!(csv.starts_with("from,to,project,class,kind,tier,headline,leases,unit,held,wasted,"), "{csv}");
     assert_eq!(daemon.json("waste --headline premium-waste --limit 3")["leases"], json!([]));
     daemon.run("sensitivity --from 7d --json").ok();
+}
+
+#[test]
+fn a_formula_in_a_name_is_text_for_a_spreadsheet() {
+    let daemon = Daemon::with_cluster();
+    daemon.by("ci.token", "lease request --gpu 1 --ttl 10m --user ada --workload =SUM(A1)").ok();
+    let asked = "usage --by workload --class gpu-h100";
+    let csv = daemon.run(&format!("{asked} --csv")).ok().out;
+    assert!(csv.contains(",'=SUM(A1),gpu-h100,"), "{csv}");
+    let raw = daemon.run(&format!("{asked} --csv-raw")).ok().out;
+    assert!(raw.contains(",=SUM(A1),gpu-h100,"), "{raw}");
+    refuses(&daemon.run(&format!("{asked} --csv-raw --json")), 2, "usage");
+    refuses(&daemon.run(&format!("{asked} --csv-raw --csv")), 2, "usage");
 }
 
 #[test]

@@ -93,7 +93,14 @@ fn a_victim_sees_why_it_is_evicted_and_its_grace_period() {
 
     tells(
         &daemon.by("ci.token", &format!("alloc explain alloc-{victim}")).ok(),
-        &["preempted", "a guaranteed request of another tenant", &decided, "it was scavenger", "grace", "gpu-1"],
+        &[
+            "preempted",
+            "a guaranteed request of another tenant",
+            &decided,
+            "it had priority scavenger",
+            "grace",
+            "gpu-1",
+        ],
     );
     tells(
         &daemon.by("ci.token", &format!("alloc show alloc-{victim}")).ok(),
@@ -104,7 +111,7 @@ fn a_victim_sees_why_it_is_evicted_and_its_grace_period() {
     tells(&daemon.by("ci.token", &format!("lease show {lease}")).ok(), &["revoking", &decided, "grace ends", "in 59m"]);
     tells(&daemon.by("ci.token", &format!("lease explain {lease}")).ok(), &["another tenant", &decided, "grace"]);
     let told = daemon.by("ci.token", &format!("audit replay --sequence {by}")).ok();
-    tells(&told, &["evicted", "One of your leases falls", "the same"]);
+    tells(&told, &["evicted", "One of your leases is evicted", "the same"]);
     assert!(!told.out.contains("chemistry") && !told.out.contains("bonds"), "{told:?}");
 
     // The waiting allocation shows its victims, and later that it was placed where they were.

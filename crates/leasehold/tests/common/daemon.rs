@@ -19,11 +19,16 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     pub(crate) fn start() -> Self {
+        Self::listening_on("127.0.0.1:0").0
+    }
+
+    /// A daemon on this address, and what it logged during startup.
+    pub(crate) fn listening_on(address: &str) -> (Self, Vec<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("home")).unwrap();
         let data = folder.path().join("data");
         let mut process = Command::new(BINARY)
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
+            .args(["serve", "--listen", address, "--data"])
             .arg(&data)
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::null())
@@ -32,15 +37,17 @@ impl Daemon {
             .spawn()
             .expect("the daemon starts");
         let mut lines = BufReader::new(process.stderr.take().expect("stderr")).lines();
+        let mut logged = Vec::new();
         let url = loop {
             let line = lines.next().expect("the daemon says where it listens").expect("UTF-8");
             if let Some((_, rest)) = line.split_once("LEASEHOLD_URL=") {
                 break rest.split_whitespace().next().expect("an address").to_owned();
             }
+            logged.push(line);
         };
         // Keep reading, so that the pipe does not fill up.
         std::thread::spawn(move || lines.for_each(drop));
-        Self { folder, url, process }
+        (Self { folder, url, process }, logged)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

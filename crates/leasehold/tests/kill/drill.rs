@@ -11,7 +11,7 @@ use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RenewOne, RequestLease,
 };
 use leasehold_engine::{Command, Request};
-use leasehold_journal::Options;
+use leasehold_journal::{Local, Options};
 use leasehold_model::body::PerPriority;
 use leasehold_model::hex;
 use leasehold_model::{
@@ -44,8 +44,10 @@ fn drill(data: &Path, submitters: u64, seed: u64) {
     let keys = directory.keys(Some(ORIGIN), ORIGIN).expect("keys");
     let public_key = keys.public_keys()[0];
     let options = Options { segment_bytes: SEGMENT_BYTES, ..Options::default() };
-    let (journal, _) =
-        directory.open_journal(Arc::new(keys), options, &clock).unwrap_or_else(|error| panic!("it opens: {error}"));
+    let local = Local::new(directory.secret().expect("a secret"));
+    let (journal, _) = directory
+        .open_journal(Arc::new(keys), options, local, &clock)
+        .unwrap_or_else(|error| panic!("it opens: {error}"));
     let mut start = StartOptions::new(software(), public_key);
     start.headroom_bytes = HEADROOM_BYTES;
     let mut options = CellOptions::new(start);

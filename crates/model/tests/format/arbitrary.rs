@@ -457,6 +457,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(Just(Heartbeat {})),
         body((keys(), keys()).prop_map(|(old_key, new_key)| KeyRotated { old_key, new_key })),
         body(instants().prop_map(|wall_clock| ClockJumped { wall_clock })),
+        crate::of_journals::bodies(),
         body(settings()),
         body(spans().prop_map(|heat_half_life| PlacementChanged { heat_half_life })),
         body((pools(), option::of(weights())).prop_map(|(pool, weights)| PoolPlacementPut { pool, weights })),

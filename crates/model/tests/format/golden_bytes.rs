@@ -241,14 +241,25 @@ fn every_kind_has_these_bytes() {
             640000faed5172861829000101010046f12e03010401ac02cf96e0b21200900178
         13 tenant.put
             650000faed517286180d0001077068797369637300020001136f707340706879736963732e6578616d706c65
+        7 journal.converted
+            660000faed51728618070002
+        8 journal.tail_resolved
+            670000faed51728618080001ac02f0a204
+        8 journal.tail_resolved
+            680000faed517286180800020100
     "#]].assert_eq(&shown);
 }
 
 fn show_batch(records: &[Record]) -> String {
     let mut batch = Batch::new(records[0].sequence);
     records.iter().for_each(|record| batch.push(record));
-    let head = batch.seal(&[0; 32], &FakeSigner).expect("the signer signs for everyone");
-    let mut shown = format!("header\n{}", in_lines(&batch.bytes()[..16]));
+    let sealed = batch.seal_with(&[0; 32], &FakeSigner, |bound| {
+        let mut mac = [0xaa; 32];
+        mac.copy_from_slice(&bound.message()[..32]);
+        mac
+    });
+    let head = sealed.expect("the signer signs for everyone");
+    let mut shown = format!("header\n{}", in_lines(&batch.bytes()[..48]));
     let read = RawBatch::read(batch.bytes()).expect("a batch that was just sealed");
     for frame in read.records() {
         let frame = frame.expect("a good frame");
@@ -267,7 +278,7 @@ fn a_sealed_batch_has_these_bytes_and_hashes() {
     let records = &samples::every_kind()[..2];
     expect![[r#"
         header
-            4c484231b800000002000000824c91bd
+            4c484232d800000002000000751793b50000000000000000020000001ff100af2f5b64934cd6a5f576cb18753244c3da
         record
             0000000000000000000000000000000000000000000000000000000000000000000000faed5172861801000115636c75737465722d312e6578616d70
             6c652e6f726711111111111111111111111111111111111111111111111111111111111111110f6c65617365686f6c6420302e312e30
@@ -285,7 +296,7 @@ fn a_sealed_batch_has_these_bytes_and_hashes() {
 fn a_signed_key_rotation_has_these_bytes() {
     expect![[r#"
         header
-            4c48423132010000010000007e0821ec
+            4c484232520100000100000070eb9dd12c0100000000000001000000fb9f0bb91a461f1d9322bfab2d35524dfd7293de
         record
             0000000000000000000000000000000000000000000000000000000000000000ac020000faed51728618048008021111111111111111111111111111
             111111111111111111111111111111111111222222222222222222222222222222222222222222222222222222222222222211111111111111111111
@@ -299,4 +310,20 @@ fn a_signed_key_rotation_has_these_bytes() {
         hash
             fb9f0bb91a461f1d9322bfab2d35524dfd7293de2b953c548e5f7eaa1b95b9c4
     "#]].assert_eq(&show_batch(&[samples::key_rotation(300)]));
+}
+
+/// A batch of format version 1: it is no longer written, and must be read for ever.
+#[test]
+fn a_batch_of_version_1_is_read() {
+    let text = "4c484231b800000002000000824c91bdc8010000000000000000000000000000000000000000000000000000000000000000\
+                0000000000faed5172861801000115636c75737465722d312e6578616d706c652e6f72671111111111111111111111111111\
+                1111111111111111111111111111111111110f6c65617365686f6c6420302e312e30f80000006c1a81facf0e7a96d6679ffa\
+                b749a9f4b7f819099e037aa6bfc8d2ddbf5ac2e8010000faed517286180200010f6c65617365686f6c6420302e312e300100";
+    let bytes: Vec<u8> =
+        (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).expect("hex")).collect();
+    let batch = RawBatch::read(&bytes).expect("a good batch");
+    assert_eq!((batch.version(), batch.count(), batch.mac()), (1, 2, None));
+    let records: Vec<_> = batch.records().map(|raw| raw.expect("a good frame").decode().expect("a record")).collect();
+    assert_eq!(records, samples::every_kind()[..2]);
+    assert!(RawBatch::read_version(&bytes, 2).is_err(), "one version does not pass for the other");
 }

@@ -6,6 +6,7 @@
 mod arbitrary;
 mod arbitrary_allocations;
 mod golden_bytes;
+mod of_journals;
 mod refusals;
 mod samples;
 mod sealing;

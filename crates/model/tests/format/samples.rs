@@ -429,6 +429,9 @@ fn later_bodies() -> Vec<Body> {
         })
         .into(),
         tenant_with_contact().into(),
+        Converted { format_version: 2 }.into(),
+        TailResolved { action: TailAction::Cut, records: 300, bytes: 70_000 }.into(),
+        TailResolved { action: TailAction::Accepted, records: 1, bytes: 0 }.into(),
     ]
 }
 

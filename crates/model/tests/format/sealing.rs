@@ -1,6 +1,6 @@
 //! Records to bytes and back, as the tests need it.
 
-use leasehold_model::frame::{BATCH_HEADER_BYTES, NoKeys, Signer};
+use leasehold_model::frame::{BATCH_HEADER_BYTES, MAC_BYTES, NoKeys, Signer};
 use leasehold_model::{Batch, Reader, Record};
 use proptest::test_runner::Config;
 use sha2::{Digest, Sha256};
@@ -37,12 +37,12 @@ pub(crate) fn seal(records: &[Record]) -> Vec<u8> {
     batch.bytes().to_vec()
 }
 
-/// Bytes on disk of a record in a batch of its own.
+/// Bytes on disk of a record in a batch of its own, without the MAC that authenticates the batch as a whole.
 pub(crate) fn bytes_on_disk(record: &Record) -> usize {
     let mut batch = Batch::new(record.sequence);
     batch.push(record);
     batch.seal(&[0; 32], &NoKeys).expect("nothing to sign");
-    batch.bytes().len()
+    batch.bytes().len() - MAC_BYTES
 }
 
 /// Makes the checksum of a batch fit its bytes, as a forger would.

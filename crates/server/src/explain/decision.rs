@@ -282,6 +282,8 @@ impl SealedDecision<'_> {
             | Body::Heartbeat(_)
             | Body::KeyRotated(_)
             | Body::ClockJumped(_)
+            | Body::Converted(_)
+            | Body::TailResolved(_)
             | Body::SettingsChanged(_)
             | Body::ClassPut(_)
             | Body::PoolPut(_)

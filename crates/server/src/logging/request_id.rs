@@ -2,6 +2,7 @@
 
 use axum::http::HeaderMap;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,18 +25,12 @@ impl RequestId {
         }
     }
 
-    /// A generated ID: a counter from a random start, so that IDs are unique within a process and hardly ever repeat
-    /// across processes.
+    /// A generated ID. IDs are unique within a process, and hardly ever repeat across processes. They neither show how
+    /// many requests the daemon has answered nor in which order: that would tell one caller about the others.
     pub fn fresh() -> Self {
-        static START: OnceLock<u64> = OnceLock::new();
+        static KEY: OnceLock<RandomState> = OnceLock::new();
         static COUNT: AtomicU64 = AtomicU64::new(0);
-        let start = START.get_or_init(|| {
-            let mut bytes = [0; 8];
-            // IDs only help people to find a log line, so they need not be random.
-            let _ = getrandom::fill(&mut bytes);
-            u64::from_le_bytes(bytes)
-        });
-        let mut number = start.wrapping_add(COUNT.fetch_add(1, Ordering::Relaxed));
+        let mut number = permuted(KEY.get_or_init(RandomState::new), COUNT.fetch_add(1, Ordering::Relaxed));
         let mut digits = [b'0'; 16];
         for digit in digits.iter_mut().rev() {
             *digit = b"0123456789abcdef"[usize::from(number.to_le_bytes()[0] & 15)];
@@ -53,6 +48,16 @@ impl RequestId {
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.length)]).expect("an id is ASCII")
     }
+}
+
+/// A secret permutation of the 64-bit numbers: a Feistel network with a keyed hash. Different numbers stay different.
+fn permuted(key: &RandomState, number: u64) -> u64 {
+    const HALF: u64 = u32::MAX as u64;
+    let (mut left, mut right) = (number >> 32, number & HALF);
+    for round in 0..4_u64 {
+        (left, right) = (right, left ^ (key.hash_one((round, right)) & HALF));
+    }
+    left << 32 | right
 }
 
 /// Short, and without characters that have a special meaning in a log or a shell.

@@ -122,6 +122,18 @@ fn a_request_id_is_accepted_only_if_it_is_valid() {
 }
 
 #[test]
+fn generated_request_ids_show_neither_number_nor_order() {
+    let ids: Vec<u64> = (0..1000)
+        .map(|_| u64::from_str_radix(RequestId::fresh().as_str(), 16).expect("16 hexadecimal digits"))
+        .collect();
+    let unique: std::collections::BTreeSet<u64> = ids.iter().copied().collect();
+    assert_eq!(unique.len(), ids.len());
+    assert!(!ids.is_sorted() && !ids.iter().rev().is_sorted());
+    let close = ids.windows(2).filter(|pair| pair[0].abs_diff(pair[1]) < 1 << 32).count();
+    assert!(close < 10, "{close} of 999 neighbours are close");
+}
+
+#[test]
 fn a_traceparent_is_read_strictly() {
     let trace = Trace::parse(PARENT.as_bytes()).expect("the specification's own");
     assert_eq!(trace.id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");

@@ -95,6 +95,8 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::Heartbeat(_)
         | Body::KeyRotated(_)
         | Body::ClockJumped(_)
+        | Body::Converted(_)
+        | Body::TailResolved(_)
         | Body::SettingsChanged(_)
         | Body::ClassPut(_)
         | Body::PoolPut(_)

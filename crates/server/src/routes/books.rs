@@ -152,7 +152,7 @@ pub(super) async fn usage(context: Context) -> Answer {
             let naming = Naming { state, books, workloads: &usage.workloads, caller: &caller };
             usage_lines(&naming, &asked, &question, &usage, &peaks)
         })?;
-        Ok(UsageReport { stretch: stretch(window), as_of: When(known.as_of), lines })
+        Ok(UsageReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines })
     });
     json(200, &report.await?)
 }
@@ -246,7 +246,7 @@ pub(super) async fn capacity(context: Context) -> Answer {
             let naming = Naming { state, books, workloads: &[], caller: &caller };
             lines.into_iter().map(|(key, line)| capacity_line(&naming, &key, &line)).collect::<Result<Vec<_>, _>>()
         })?;
-        Ok(CapacityReport { stretch: stretch(window), as_of: When(known.as_of), lines })
+        Ok(CapacityReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines })
     });
     json(200, &report.await?)
 }
@@ -332,7 +332,7 @@ pub(super) async fn costs(context: Context) -> Answer {
             Ok(CostLine { of, stretch, cost: amount(currency, &money)? })
         };
         let lines = lines.into_iter().map(line).collect::<Result<Vec<_>, Problem>>()?;
-        Ok(CostReport { stretch: stretch(window), as_of: When(known.as_of), lines, total })
+        Ok(CostReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines, total })
     });
     json(200, &report.await?)
 }
@@ -354,7 +354,7 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
             Ok(CostRateLine { of, cost: amount(currency, &money)? })
         };
         let lines = lines.into_iter().map(line).collect::<Result<Vec<_>, Problem>>()?;
-        Ok(CostRate { as_of: When(known.as_of), lines, total })
+        Ok(CostRate { as_of: When(known.as_of), as_of_size: known.size, lines, total })
     });
     json(200, &report.await?)
 }
@@ -376,6 +376,7 @@ pub(super) async fn forecast(context: Context) -> Answer {
         Ok(Forecast {
             stretch: stretch(month),
             as_of: When(as_of),
+            as_of_size: known.size,
             accrued: with(Vec::new())?,
             to_deadlines: with(ahead(false)?)?,
             to_month_end: with(ahead(true)?)?,
@@ -403,7 +404,7 @@ pub(super) async fn sensitivity(context: Context) -> Answer {
             kinds: profile.kinds.into_iter().map(kind).collect(),
         };
         let workloads = profiles.into_iter().map(workload).collect();
-        Ok(SensitivityReport { stretch: stretch(window), as_of: When(known.as_of), workloads })
+        Ok(SensitivityReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, workloads })
     });
     json(200, &report.await?)
 }

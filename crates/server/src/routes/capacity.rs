@@ -52,9 +52,9 @@ async fn put_class(context: &Context, status: u16, class: Option<ClassNo>, spec:
 pub(super) async fn create_class(context: Context) -> Answer {
     let new: NewClass = context.body()?;
     let spec = ClassSpec {
-        name: names::name("name", &new.name)?,
+        name: names::new_name(&new.name, None)?,
         kind: new.kind,
-        tier: names::optional_name("tier", new.tier.as_deref())?,
+        tier: names::optional_text("tier", new.tier.as_deref())?,
         quanta_per_unit: new.quanta_per_unit.unwrap_or_else(|| quanta_per_unit(new.kind)),
         premium: new.premium,
     };
@@ -68,9 +68,12 @@ pub(super) async fn change_class(context: Context) -> Answer {
         Ok::<_, Problem>((number, state.class(number).cloned().ok_or_else(|| show::gone_already("class"))?))
     })?;
     let spec = ClassSpec {
-        name: names::optional_name("name", change.name.as_deref())?.unwrap_or(old.name),
+        name: match &change.name {
+            Some(name) => names::new_name(name, Some(&old.name))?,
+            None => old.name,
+        },
         kind: change.kind.unwrap_or(old.kind),
-        tier: change.tier.try_map(|tier| names::name("tier", &tier))?.over(old.tier),
+        tier: change.tier.try_map(|tier| names::new_text("tier", &tier, old.tier.as_ref()))?.over(old.tier),
         quanta_per_unit: change.quanta_per_unit.unwrap_or(old.quanta_per_unit),
         premium: change.premium.unwrap_or(old.premium),
     };
@@ -117,7 +120,7 @@ pub(super) async fn create_pool(context: Context) -> Answer {
     let new: NewPool = context.body()?;
     let put = PutPool {
         pool: None,
-        name: names::name("name", &new.name)?,
+        name: names::new_name(&new.name, None)?,
         strategy: new.strategy.unwrap_or(Strategy::Spread),
         ttl_max: sealed_spans(new.ttl_max.unwrap_or_default()),
         lifetime_max: sealed_spans(new.lifetime_max.unwrap_or_default()),
@@ -129,10 +132,10 @@ pub(super) async fn create_pool(context: Context) -> Answer {
 
 pub(super) async fn change_pool(context: Context) -> Answer {
     let change: PoolChange = context.body()?;
-    let name = names::optional_name("name", change.name.as_deref())?;
     let put = context.app.now.read(|state| {
         let number = names::pool(state, context.subject())?;
         let old = state.pool(number).ok_or_else(|| show::gone_already("pool"))?;
+        let name = change.name.as_deref().map(|name| names::new_name(name, Some(&old.name))).transpose()?;
         Ok::<_, Problem>(PutPool {
             pool: Some(number),
             name: name.unwrap_or_else(|| old.name.clone()),
@@ -202,8 +205,19 @@ pub(super) fn quanta(state: &State, class: ClassNo, text: &Quantity) -> Result<Q
     })
 }
 
+/// The labels that a request requires of a node.
 pub(super) fn labels(written: &BTreeMap<String, String>) -> Result<Vec<(Name, Name)>, Problem> {
     written.iter().map(|(key, value)| Ok((names::name("label", key)?, names::name("label", value)?))).collect()
+}
+
+/// The labels of a node that has the labels `old`.
+fn new_labels(written: &BTreeMap<String, String>, old: &[(Name, Name)]) -> Result<Vec<(Name, Name)>, Problem> {
+    let labels = labels(written)?;
+    for (key, value) in labels.iter().filter(|label| !old.contains(label)) {
+        names::new_text("label", key.as_str(), None)?;
+        names::new_text("label", value.as_str(), None)?;
+    }
+    Ok(labels)
 }
 
 pub(super) fn node_put(context: &Context, status: u16, sequence: u64, node: NodeNo) -> Answer {
@@ -216,11 +230,11 @@ pub(super) async fn create_node(context: Context) -> Answer {
     let put = context.app.now.read(|state| {
         Ok::<_, Problem>(PutNode {
             node: None,
-            name: names::name("name", &new.name)?,
+            name: names::new_name(&new.name, None)?,
             pool: names::pool(state, &new.pool)?,
-            rack: names::optional_name("rack", new.rack.as_deref())?,
-            zone: names::optional_name("zone", new.zone.as_deref())?,
-            labels: labels(&new.labels)?,
+            rack: names::optional_text("rack", new.rack.as_deref())?,
+            zone: names::optional_text("zone", new.zone.as_deref())?,
+            labels: new_labels(&new.labels, &[])?,
             teardown: new.teardown.unwrap_or(Teardown::Confirmed),
             capacity: node_capacity(state, &new.capacity)?,
         })
@@ -251,15 +265,17 @@ pub(super) async fn change_node(context: Context) -> Answer {
     let put = context.app.now.read(|state| {
         let mut put = as_put(state, number)?;
         if let Some(name) = &change.name {
-            put.name = names::name("name", name)?;
+            put.name = names::new_name(name, Some(&put.name))?;
         }
         if let Some(pool) = &change.pool {
             put.pool = names::pool(state, pool)?;
         }
-        put.rack = change.rack.clone().try_map(|rack| names::name("rack", &rack))?.over(put.rack);
-        put.zone = change.zone.clone().try_map(|zone| names::name("zone", &zone))?.over(put.zone);
+        put.rack =
+            change.rack.clone().try_map(|rack| names::new_text("rack", &rack, put.rack.as_ref()))?.over(put.rack);
+        put.zone =
+            change.zone.clone().try_map(|zone| names::new_text("zone", &zone, put.zone.as_ref()))?.over(put.zone);
         if let Some(written) = &change.labels {
-            put.labels = labels(written)?;
+            put.labels = new_labels(written, &put.labels)?;
         }
         put.teardown = change.teardown.unwrap_or(put.teardown);
         if let Some(written) = &change.capacity {

@@ -50,7 +50,7 @@ impl Holder<'_> {
             }
             identity.user = Some(user);
         }
-        identity.workload = names::optional_name("workload", self.workload)?;
+        identity.workload = names::optional_text("workload", self.workload)?;
         Ok(identity)
     }
 }
@@ -103,8 +103,8 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         app_instance: app_instance(asked.app_instance)?,
         attachment: None,
         source_project: None,
-        hcl_entry: names::optional_name("hcl_entry", asked.hcl_entry.as_deref())?,
-        dra_claim_id: names::optional_name("dra_claim_id", asked.dra_claim_id.as_deref())?,
+        hcl_entry: names::optional_text("hcl_entry", asked.hcl_entry.as_deref())?,
+        dra_claim_id: names::optional_text("dra_claim_id", asked.dra_claim_id.as_deref())?,
         labels: labels(&asked.labels)?,
         profile: None,
     };

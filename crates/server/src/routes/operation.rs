@@ -79,6 +79,7 @@ pub(super) async fn openapi(context: Context) -> Answer {
 pub(super) async fn docs(_: Context) -> Answer {
     let mut response = typed("text/html; charset=utf-8", Bytes::from_static(crate::docs_page::PAGE.as_bytes()))?;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response.headers_mut().extend(crate::docs_page::security_headers());
     Ok(response)
 }
 

@@ -4,9 +4,10 @@ use super::books::{Naming, amounts};
 use super::leases::to_known_request;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
+use crate::explain::may_name_node;
 use crate::problem::{denial, refusal_for};
 use crate::unavailable_node::explain_unavailable_node;
-use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When};
+use leasehold_api::{Problem, Quote, QuoteLine, RequestLease, Ttl, When, codes};
 use leasehold_engine::{Command, Quoted};
 use leasehold_meter::{Money, Window};
 use leasehold_model::rate::Currency;
@@ -48,7 +49,14 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
                 all.extend(cost);
             }
             let total = amounts(all.iter().map(|(currency, money)| (*currency, money)))?;
+            // A quote leaves no record, so repeated quotes must not show what others hold on a node of which the caller
+            // sees nothing.
+            let hidden = request.node.is_some_and(|node| !may_name_node(state, &caller, node));
             let why: Option<Problem> = match &judged {
+                Quoted::Denied(DenyCause::Capacity { .. }) if hidden => Some(
+                    codes::NO_CAPACITY
+                        .problem("The requested node cannot take this request now; name another node, or none."),
+                ),
                 Quoted::Denied(cause @ DenyCause::Capacity { .. }) => {
                     let denied = denial(state, &identity, cause);
                     Some(explain_unavailable_node(state, &identity, request.sensitive, request.node, denied))

@@ -40,11 +40,11 @@ fn tenant_put(context: &Context, status: u16, sequence: u64, tenant: TenantNo) -
 pub(super) async fn create_tenant(context: Context) -> Answer {
     let new: NewTenant = context.body()?;
     let settings = TenantSettings {
-        name: names::name("name", &new.name)?,
-        accounting_tag: names::optional_name("accounting_tag", new.accounting_tag.as_deref())?,
+        name: names::new_name(&new.name, None)?,
+        accounting_tag: names::optional_text("accounting_tag", new.accounting_tag.as_deref())?,
         max_priority: new.max_priority.unwrap_or_default(),
         max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
-        contact: names::optional_name("contact", new.contact.as_deref())?,
+        contact: names::optional_text("contact", new.contact.as_deref())?,
     };
     let sealed = context.seal(Command::PutTenant(PutTenant { tenant: None, settings })).await?;
     let Body::TenantPut(put) = &sealed.first().body else { unreachable!("a tenant was put") };
@@ -58,17 +58,24 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         Patch::Clear => Some(Priority::default()),
         Patch::Set(priority) => Some(priority),
     };
+    let (tenant, old) = context.app.now.read(|state| {
+        let number = names::tenant(state, context.caller(), context.subject())?;
+        let tenant = state.tenant(number).ok_or_else(|| show::gone_already("tenant"))?;
+        Ok::<_, Problem>((number, tenant.settings.clone()))
+    })?;
     let settings = TenantSettingsChange {
-        name: names::optional_name("name", change.name.as_deref())?,
-        accounting_tag: change.accounting_tag.try_map(|tag| names::name("accounting_tag", &tag))?.nested(),
+        name: change.name.as_deref().map(|name| names::new_name(name, Some(&old.name))).transpose()?,
+        accounting_tag: change
+            .accounting_tag
+            .try_map(|tag| names::new_text("accounting_tag", &tag, old.accounting_tag.as_ref()))?
+            .nested(),
         max_priority: priority,
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
-        contact: change.contact.try_map(|contact| names::name("contact", &contact))?.nested(),
+        contact: change.contact.try_map(|contact| names::new_text("contact", &contact, old.contact.as_ref()))?.nested(),
     };
     if context.caller().role == Role::BillingAuthority && !settings.is_empty() {
         return Err(codes::ROLE_FORBIDS.problem("The role billing_authority may change limits and budgets only."));
     }
-    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
     let update = UpdateTenant {
         tenant,
         max_nodes: change.max_nodes.nested(),
@@ -143,7 +150,7 @@ fn project_put(context: &Context, status: u16, sequence: u64, project: ProjectNo
 pub(super) async fn create_project(context: Context) -> Answer {
     let new: NewProject = context.body()?;
     let tenant = context.app.now.read(|state| names::tenant_or_own(state, context.caller(), new.tenant.as_deref()))?;
-    let put = PutProject { project: None, tenant, name: names::name("name", &new.name)? };
+    let put = PutProject { project: None, tenant, name: names::new_name(&new.name, None)? };
     let sealed = context.seal(Command::PutProject(put)).await?;
     let Body::ProjectPut(put) = &sealed.first().body else { unreachable!("a project was put") };
     project_put(&context, 201, sealed.sequence(), put.project)
@@ -152,9 +159,9 @@ pub(super) async fn create_project(context: Context) -> Answer {
 pub(super) async fn change_project(context: Context) -> Answer {
     let change: ProjectChange = context.body()?;
     let project = find_project(&context)?;
-    let tenant = context.app.now.read(|state| state.project(project).map(|project| project.tenant));
-    let tenant = tenant.ok_or_else(|| show::gone_already("project"))?;
-    let put = PutProject { project: Some(project), tenant, name: names::name("name", &change.name)? };
+    let old = context.app.now.read(|state| state.project(project).map(|old| (old.tenant, old.name.clone())));
+    let (tenant, old) = old.ok_or_else(|| show::gone_already("project"))?;
+    let put = PutProject { project: Some(project), tenant, name: names::new_name(&change.name, Some(&old))? };
     let sealed = context.seal(Command::PutProject(put)).await?;
     project_put(&context, 200, sealed.sequence(), project)
 }
@@ -199,7 +206,7 @@ fn user_put(context: &Context, status: u16, sequence: u64, user: UserNo) -> Answ
 pub(super) async fn create_user(context: Context) -> Answer {
     let new: NewUser = context.body()?;
     let tenant = context.app.now.read(|state| names::tenant_or_own(state, context.caller(), new.tenant.as_deref()))?;
-    let put = PutUser { user: None, tenant, name: names::name("name", &new.name)? };
+    let put = PutUser { user: None, tenant, name: names::new_name(&new.name, None)? };
     let sealed = context.seal(Command::PutUser(put)).await?;
     let Body::UserPut(put) = &sealed.first().body else { unreachable!("a user was put") };
     user_put(&context, 201, sealed.sequence(), put.user)
@@ -208,9 +215,9 @@ pub(super) async fn create_user(context: Context) -> Answer {
 pub(super) async fn change_user(context: Context) -> Answer {
     let change: UserChange = context.body()?;
     let user = find_user(&context)?;
-    let tenant = context.app.now.read(|state| state.user(user).map(|user| user.tenant));
-    let tenant = tenant.ok_or_else(|| show::gone_already("user"))?;
-    let put = PutUser { user: Some(user), tenant, name: names::name("name", &change.name)? };
+    let old = context.app.now.read(|state| state.user(user).map(|old| (old.tenant, old.name.clone())));
+    let (tenant, old) = old.ok_or_else(|| show::gone_already("user"))?;
+    let put = PutUser { user: Some(user), tenant, name: names::new_name(&change.name, Some(&old))? };
     let sealed = context.seal(Command::PutUser(put)).await?;
     user_put(&context, 200, sealed.sequence(), user)
 }

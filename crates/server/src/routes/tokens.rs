@@ -57,7 +57,7 @@ fn scope(context: &Context, new: &NewToken) -> Result<TokenScope, Problem> {
 
 pub(super) async fn issue_token(context: Context) -> Answer {
     let new: NewToken = context.body()?;
-    let name = names::name("name", &new.name)?;
+    let name = names::new_name(&new.name, None)?;
     let scope = scope(&context, &new)?;
     let secret =
         new_secret().map_err(|_| codes::INTERNAL.problem("The system provides no random bytes for a secret."))?;

@@ -188,8 +188,8 @@ pub(super) async fn waste(context: Context) -> Answer {
                 true => (stranded(&naming, books, window)?, fragmented(state)),
                 false => (Vec::new(), Vec::new()),
             };
-            let (stretch, as_of) = (stretch(window), When(known.as_of));
-            Ok(WasteReport { stretch, as_of, sums, leases, stranded, fragmented })
+            let (stretch, as_of, as_of_size) = (stretch(window), When(known.as_of), known.size);
+            Ok(WasteReport { stretch, as_of, as_of_size, sums, leases, stranded, fragmented })
         })
     });
     json(200, &report.await?)

@@ -23,6 +23,31 @@ pub(crate) fn ask(quantity: u32) -> Value {
     json!({ "tenant": "physics", "project": "physics-main", "ttl": "10m", "asks": [{ "class": "h100", "quantity": quantity }] })
 }
 
+/// A token may be typed into the page, so it must not run or show anything of others.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_the_api_is_locked_down() {
+    let world = World::empty().await;
+    let page = world.get("/api/docs").await;
+    assert_eq!(page.status, 200);
+    for (header, value) in
+        [("x-content-type-options", "nosniff"), ("x-frame-options", "DENY"), ("referrer-policy", "no-referrer")]
+    {
+        assert_eq!(page.headers[header], value);
+    }
+    let policy = page.headers["content-security-policy"].to_str().expect("ASCII");
+    for part in [
+        "default-src 'none'",
+        "script-src 'sha256-",
+        "style-src 'sha256-",
+        "connect-src 'self'",
+        "frame-ancestors 'none'",
+    ] {
+        assert!(policy.contains(part), "{part} is not in {policy}");
+    }
+    assert!(!policy.contains("unsafe"), "{policy}");
+    world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_answers_of_the_lease_path_are_of_their_types() {
     let world = World::furnished().await;

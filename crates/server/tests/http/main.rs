@@ -5,6 +5,7 @@ mod agents;
 mod allocations;
 mod api;
 mod audit;
+mod authenticity;
 mod bad_input;
 mod books;
 mod ceilings;

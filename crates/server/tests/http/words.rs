@@ -35,7 +35,7 @@ async fn things_are_called_by_their_names() {
     assert!(detail(&told).starts_with("Node \"n1\" is not in pool \"other\""), "{told}");
     let twice = json!([{ "class": "h100", "quantity": 1 }, { "class": "h100", "quantity": 1 }]);
     let told = world.post("/api/v1/leases", ask(&json!({ "asks": twice }))).await.expect(422);
-    assert!(detail(&told).starts_with("Class \"h100\" is asked for twice"), "{told}");
+    assert!(detail(&told).starts_with("Class \"h100\" is requested twice"), "{told}");
     // The same in a batch, and to a node's agent.
     let batch = json!({ "operations": [{ "request": ask(&json!({ "asks": twice })) }] });
     let told = world.post("/api/v1/leases/batch", batch).await.expect(200);

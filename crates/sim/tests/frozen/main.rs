@@ -10,7 +10,7 @@ mod state;
 use leasehold_books::Keeper;
 use leasehold_cell::{Core, ManualClock, StartOptions, replay as fold, take_snapshot};
 use leasehold_engine::{Replayed, State, replay};
-use leasehold_journal::{FileJournal, Head, Journal, Keys, Options, RealDisk};
+use leasehold_journal::{FileJournal, Head, Journal, Keys, Local, Options, RealDisk, Secret};
 use leasehold_model::body::Body;
 use leasehold_model::{AttemptEnd, Instant, Name, RULES_VERSION, Record};
 use leasehold_tlog::SigningKey;
@@ -100,7 +100,13 @@ impl Frozen {
         keys.add(&[2; 32]).unwrap();
         keys.add(&[3; 32]).unwrap();
         let disk = Arc::new(RealDisk::new(self.copy.path()));
-        let opened = FileJournal::open(disk, Options::default(), Arc::new(keys), Instant(u64::MAX / 4));
+        let opened = FileJournal::open(
+            disk,
+            Options::default(),
+            Arc::new(keys),
+            Local::new(Secret::new([7; 32])),
+            Instant(u64::MAX / 4),
+        );
         let (journal, recovered) = opened.unwrap_or_else(|error| panic!("{}: {error}", self.name));
         assert!(recovered.torn.is_none(), "{}: it was closed, and has no torn end", self.name);
         journal
@@ -213,6 +219,12 @@ fn a_daemon_starts_on_every_journal() {
         journal.checkpoint(last).unwrap();
         let taken = take_snapshot(&*journal).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         assert_eq!(taken, Some(journal.head().size), "{}", frozen.name);
+        // The start converts a journal of format version 1. All of them verify as before.
+        let first = journal.record(plain.size()).unwrap().unwrap().decode().unwrap();
+        let was_converted = frozen.records.iter().any(|record| matches!(record.body, Body::Converted(_)));
+        assert_eq!(matches!(first.body, Body::Converted(_)), !was_converted, "{}", frozen.name);
+        journal.close(last).unwrap();
+        frozen.verify();
     }
 }
 

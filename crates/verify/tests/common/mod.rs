@@ -1,7 +1,7 @@
 //! Real journals to attack, and the attacker's tools.
 #![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses some of it")]
 
-use leasehold_journal::{FileJournal, Journal, Keys, Options as Layout, RealDisk};
+use leasehold_journal::{FileJournal, Journal, Keys, Local, Options as Layout, RealDisk, Secret};
 use leasehold_model::body::{Genesis, Heartbeat, KeyRotated};
 use leasehold_model::frame::signed_message;
 use leasehold_model::{Batch, Body, FORMAT_VERSION, Instant, Name, RawBatch, Record};
@@ -116,7 +116,7 @@ impl Sample {
         keys.add(&NOTARY_SEED).unwrap();
         let layout = Layout { segment_bytes: 1200, ..Layout::default() };
         let disk = Arc::new(RealDisk::new(folder));
-        let journal = FileJournal::create(disk, layout, keys, stamp(0)).unwrap();
+        let journal = FileJournal::create(disk, layout, keys, Local::new(Secret::new([7; 32])), stamp(0)).unwrap();
         for first in (0..RECORDS).step_by(3) {
             journal.prepare().unwrap();
             let mut batch = Batch::new(first);
@@ -211,7 +211,7 @@ impl Sample {
     pub fn note(&self) -> String {
         let text = self.anchor_text();
         let note = text.split_once("\ncheckpoint\n").unwrap().1;
-        note[..note.rfind("end ").unwrap()].to_owned()
+        note[..note.rfind("\nmac ").or_else(|| note.rfind("\nend ")).unwrap() + 1].to_owned()
     }
 }
 
@@ -297,8 +297,9 @@ pub fn mend_header(bytes: &mut [u8]) {
     bytes[92..96].copy_from_slice(&crc.to_le_bytes());
 }
 
+/// A batch of format version 2. Its MAC is zero: a verifier has no secret to check it with.
 pub fn encode_batch(frames: &[Frame]) -> Vec<u8> {
-    let mut payload = Vec::new();
+    let mut payload = vec![0; 32];
     for frame in frames {
         let word = u32::try_from((frame.bytes.len() << 2) + frame.signatures.len() / 64).unwrap();
         payload.extend(word.to_le_bytes());
@@ -310,7 +311,7 @@ pub fn encode_batch(frames: &[Frame]) -> Vec<u8> {
     let mut crc = crc32fast::Hasher::new();
     crc.update(&counts);
     crc.update(&payload);
-    [b"LHB1".as_slice(), &counts, &crc.finalize().to_le_bytes(), &payload].concat()
+    [b"LHB2".as_slice(), &counts, &crc.finalize().to_le_bytes(), &payload].concat()
 }
 
 /// The attacker's rewrite: takes everything, lets `change` at the frames, and hashes, links, signs and anchors anew with
