@@ -49,6 +49,11 @@ pub struct Submission {
     pub tag: u64,
 }
 
+/// While the writer is busy, requests are decided when there are at least this many. Their batch cannot be handed over
+/// before the writer is idle, and waking the decider costs more than deciding a request. Fewer requests are decided when
+/// the writer has finished, because it wakes the decider then.
+const DECIDED_TOGETHER: usize = 32;
+
 #[derive(Default)]
 pub(crate) struct Waiting {
     pub(crate) requests: VecDeque<(Ticket, Request)>,
@@ -58,6 +63,13 @@ pub(crate) struct Waiting {
     /// The size of the batch that the writer is appending.
     pub(crate) in_flight_bytes: usize,
     pub(crate) stopping: bool,
+}
+
+impl Waiting {
+    /// Whether the decider should take the requests now.
+    pub(crate) fn has_work(&self) -> bool {
+        if self.writer_idle { !self.requests.is_empty() } else { self.requests.len() >= DECIDED_TOGETHER }
+    }
 }
 
 /// The queue in front of the engine. It is bounded: requests beyond the limit are answered `Busy` at once.
@@ -96,7 +108,7 @@ impl Queue {
     pub(crate) fn submit(&self, submissions: impl Iterator<Item = Submission>) {
         let mut turned_away = Vec::new();
         let mut waiting = self.lock();
-        let was_empty = waiting.requests.is_empty();
+        let had_work = waiting.has_work();
         for Submission { request, to, tag } in submissions {
             if waiting.stopping {
                 turned_away.push((Ticket::new(to, tag), Err(Unsealed::Stopped)));
@@ -106,8 +118,9 @@ impl Queue {
                 waiting.requests.push_back((Ticket::new(to, tag), request));
             }
         }
+        let wake = !had_work && waiting.has_work();
         drop(waiting);
-        if was_empty {
+        if wake {
             self.notify();
         }
         for (ticket, reply) in turned_away {

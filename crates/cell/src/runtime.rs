@@ -271,7 +271,7 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
             loop {
                 let writer_wants = waiting.writer_idle && !pending.is_empty();
                 let can_decide = !core.is_full(&pending);
-                let work = !waiting.requests.is_empty() || !requests.is_empty() || !waiting.seen.is_empty();
+                let work = waiting.has_work() || !requests.is_empty() || !waiting.seen.is_empty();
                 if writer_wants || waiting.stopping || (can_decide && work) {
                     break;
                 }
