@@ -16,13 +16,12 @@ demo:
 
 # Formatting, lints, every test (the instruction budgets and the licences of dependencies among them), the second verifier
 # in Python against files our own program wrote, and whatever schemathesis can think of against the HTTP API of a real
-# daemon.
+# daemon: the program that the tests have built.
 test: need-python need-promtool need-schemathesis need-valgrind
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(LIMIT) $(CARGO) test --workspace --quiet
 	python3 -m unittest discover -s tests/second_verifier
-	$(CARGO) build --workspace --quiet
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)
 
 # What has changed since the main branch, committed or not: the crates, and those of them that have a library.
