@@ -8,8 +8,8 @@ use leasehold_engine::command::{
 use leasehold_engine::{Command, Engine, Quoted, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
-    Batch, ClassNo, ClassSpec, Identity, Instant, Level, NodeNo, PoolNo, Priority, ProjectNo, Quanta, ResourceKind,
-    Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, Level, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
+    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use rustix::time::{ClockId, clock_gettime};
 use smallvec::smallvec;
@@ -41,7 +41,7 @@ impl Cluster {
     fn new(nodes: u32, strategy: Strategy) -> Self {
         let mut engine = Engine::default();
         let genesis = Genesis {
-            format_version: 1,
+            format_version: FORMAT_VERSION,
             origin: name("bench"),
             public_key: [0; 32],
             software: name("leasehold bench"),

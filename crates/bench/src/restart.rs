@@ -7,7 +7,7 @@ use leasehold_cell::{Cell, CellOptions, Clock, ManualClock, Sealed, StartOptions
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_journal::{Head, Journal};
 use leasehold_model::body::Genesis;
-use leasehold_model::{Batch, Body, Identity, Instant, LeaseNo, Span};
+use leasehold_model::{Batch, Body, FORMAT_VERSION, Identity, Instant, LeaseNo, Span};
 use std::sync::Arc;
 use std::time::Instant as Stopwatch;
 
@@ -23,8 +23,12 @@ pub(crate) fn write_history(journal: &dyn Journal, records: u64, live: usize) ->
     let mut engine = Engine::default();
     let mut batch = Batch::new(0);
     let public_key = scratch::keys().public_keys()[0];
-    let genesis =
-        Genesis { format_version: 1, origin: name(scratch::ORIGIN), public_key, software: name("leasehold bench") };
+    let genesis = Genesis {
+        format_version: FORMAT_VERSION,
+        origin: name(scratch::ORIGIN),
+        public_key,
+        software: name("leasehold bench"),
+    };
     engine.genesis(T0, genesis, &mut batch);
     let long = Settings { ttl_max: Span::from_secs(90 * 86_400), ..Settings::default() };
     for command in std::iter::once(Command::ChangeSettings(long)).chain(cluster(1000, 1000)) {

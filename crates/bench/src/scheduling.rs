@@ -7,7 +7,7 @@ use leasehold_engine::command::RequestLease;
 use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::Genesis;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, Batch, Identity, Instant, Priority, ProjectNo, Quanta, Span, TenantNo,
+    AllocationNo, AllocationSpec, Batch, FORMAT_VERSION, Identity, Instant, Priority, ProjectNo, Quanta, Span, TenantNo,
 };
 use smallvec::smallvec;
 
@@ -25,8 +25,12 @@ impl Rig {
     fn new() -> Self {
         let mut engine = Engine::default();
         let mut batch = Batch::new(0);
-        let genesis =
-            Genesis { format_version: 1, origin: name("bench"), public_key: [0; 32], software: name("bench") };
+        let genesis = Genesis {
+            format_version: FORMAT_VERSION,
+            origin: name("bench"),
+            public_key: [0; 32],
+            software: name("bench"),
+        };
         engine.genesis(T0, genesis, &mut batch);
         let mut rig = Self { engine, batch, now: T0 };
         for command in large_cluster(NODES, TENANTS) {

@@ -6,8 +6,8 @@ use leasehold_engine::command::{
 use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
-    Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority,
-    ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo,
+    Priority, ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 
 /// A small deterministic generator (splitmix64): the same work in every run.
@@ -151,8 +151,12 @@ pub fn large_cluster(nodes: u32, tenants: u32) -> Vec<Command> {
 pub fn engine_with_cluster(nodes: u32, tenants: u32) -> Engine {
     let mut engine = Engine::default();
     let mut batch = Batch::new(0);
-    let genesis =
-        Genesis { format_version: 1, origin: name("bench"), public_key: [0; 32], software: name("leasehold bench") };
+    let genesis = Genesis {
+        format_version: FORMAT_VERSION,
+        origin: name("bench"),
+        public_key: [0; 32],
+        software: name("leasehold bench"),
+    };
     engine.genesis(T0, genesis, &mut batch);
     for command in cluster(nodes, tenants) {
         batch.reset(engine.state().size());

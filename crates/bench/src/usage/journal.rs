@@ -9,8 +9,8 @@ use leasehold_model::body::{
     ReportedLeases, TenantPut,
 };
 use leasehold_model::{
-    Batch, ClassNo, ClassSpec, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Record,
-    ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
+    Record, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 use smallvec::smallvec;
 
@@ -50,7 +50,7 @@ fn cluster(to: &mut Writer<'_>) {
     let nobody = Identity::default;
     let public_key = scratch::keys().public_keys()[0];
     let (origin, software) = (name(scratch::ORIGIN), name("leasehold bench"));
-    to.put(T0, nobody(), Genesis { format_version: 1, origin, public_key, software });
+    to.put(T0, nobody(), Genesis { format_version: FORMAT_VERSION, origin, public_key, software });
     for (class, kind) in (0..).map(ClassNo).zip(KINDS) {
         let quanta_per_unit = if kind == ResourceKind::Gpu { ROOM } else { 1 };
         let spec = ClassSpec { name: name(kind.word()), kind, tier: None, quanta_per_unit, premium: false };
