@@ -441,3 +441,42 @@ kinds! {
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
 }
+
+/// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or
+/// allocation, so most matches over [`Body`] treat them alike. A new kind is listed here or in each match.
+#[macro_export]
+macro_rules! setup_kinds {
+    () => {
+        $crate::Body::Genesis(_)
+            | $crate::Body::Started(_)
+            | $crate::Body::Heartbeat(_)
+            | $crate::Body::KeyRotated(_)
+            | $crate::Body::ClockJumped(_)
+            | $crate::Body::Converted(_)
+            | $crate::Body::TailResolved(_)
+            | $crate::Body::SettingsChanged(_)
+            | $crate::Body::ClassPut(_)
+            | $crate::Body::PoolPut(_)
+            | $crate::Body::PoolDeleted(_)
+            | $crate::Body::TenantPut(_)
+            | $crate::Body::TenantDeleted(_)
+            | $crate::Body::ProjectPut(_)
+            | $crate::Body::ProjectDeleted(_)
+            | $crate::Body::UserPut(_)
+            | $crate::Body::UserDeleted(_)
+            | $crate::Body::QuotaPut(_)
+            | $crate::Body::QuotaDeleted(_)
+            | $crate::Body::BurstEnded(_)
+            | $crate::Body::RateCardPut(_)
+            | $crate::Body::RateCardDeleted(_)
+            | $crate::Body::ChargePolicyPut(_)
+            | $crate::Body::BudgetsPut(_)
+            | $crate::Body::PoolPlacementPut(_)
+            | $crate::Body::PlacementChanged(_)
+            | $crate::Body::SensitiveChanged(_)
+            | $crate::Body::TokenIssued(_)
+            | $crate::Body::TokenRevoked(_)
+            | $crate::Body::CeilingPut(_)
+            | $crate::Body::CeilingDeleted(_)
+    };
+}
