@@ -232,9 +232,9 @@ impl State {
         }
     }
 
-    /// How many leases a tenant holds on a node.
-    pub(crate) fn leases_seen_on(&self, tenant: TenantNo, node: NodeNo) -> u32 {
-        self.tenant(tenant).map_or(0, |tenant| tenant.spent.on.leases(node))
+    /// Loads what counts the leases of a tenant on a node.
+    pub(crate) fn touch_counts(&self, tenant: TenantNo, node: NodeNo) -> u32 {
+        self.tenant(tenant).map_or(0, |tenant| tenant.spent.on.touch(node))
     }
 
     /// Whether the use in a snapshot is consistent with its held leases.

@@ -115,7 +115,7 @@ impl Engine {
     }
 
     /// Loads what the next requests will need into the CPU cache. Changes nothing.
-    pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request>) {
+    pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request> + Clone) {
         self.state.warm_requests(&self.timers, &self.keys, requests);
     }
 

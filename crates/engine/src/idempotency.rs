@@ -156,6 +156,11 @@ impl KeyIndex {
         self.per_owner[owner_index(key.owner)] -= 1;
     }
 
+    /// Loads where a scope is looked up.
+    pub(crate) fn touch(&self, scope: u128) -> u64 {
+        u64::from(self.positions.touch(hash(scope)))
+    }
+
     /// The key with this scope among `keys`, even if its window is over.
     pub(crate) fn lookup<'k>(&self, keys: &'k RememberedKeys, scope: u128) -> Option<&'k RememberedKey> {
         let whole = |half: u32| keys.forgotten + u64::from(half.wrapping_sub(lower_half(keys.forgotten)));

@@ -56,6 +56,11 @@ impl Index {
         None
     }
 
+    /// Loads the home cell of a hash, and returns the position in it, which is often the one that is wanted.
+    pub(crate) fn touch(&self, hash: u64) -> u32 {
+        self.cells.get(self.home(cell(hash, 0))).map_or(0, |found| place(*found))
+    }
+
     /// Adds a position that is not in the index.
     pub(crate) fn insert(&mut self, hash: u64, place: u32) {
         // At most half full, so that runs stay short.

@@ -126,6 +126,13 @@ impl LeaseTable {
     pub(crate) fn get(&self, number: LeaseNo) -> Option<&Lease> {
         self.slot(number).map(|slot| self.at(slot))
     }
+    /// Loads where the index keeps a number, and returns the slot that is likely its own.
+    pub(crate) fn touch(&self, number: LeaseNo) -> u32 {
+        self.slots.touch(hash(number))
+    }
+    pub(crate) fn try_at(&self, slot: u32) -> Option<&Lease> {
+        self.chunks.get(slot as usize / CHUNK)?.get(slot as usize % CHUNK)
+    }
     pub(crate) fn at(&self, slot: u32) -> &Lease {
         &self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]
     }

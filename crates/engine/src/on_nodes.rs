@@ -41,9 +41,9 @@ impl OnNodes {
         at
     }
 
-    /// The number of leases on a node.
-    pub(crate) fn leases(&self, node: NodeNo) -> u32 {
-        if self.cells.is_empty() { 0 } else { self.cells[self.find(node)].leases }
+    /// Loads the cell at which the search for a node begins, without a branch that depends on it.
+    pub(crate) fn touch(&self, node: NodeNo) -> u32 {
+        if self.cells.is_empty() { 0 } else { self.cells[self.home(node)].leases }
     }
 
     /// Adds a lease on a node. Returns whether it is the first there.

@@ -94,6 +94,7 @@ impl Draft<'_> {
     }
 
     fn grant(&mut self, request: &RequestLease, placed: Placed, terms: Terms) {
+        self.state().warm_grant(self.identity.tenant, placed.node);
         let (ttl, capped_by) = terms.ttl(request.ttl, self.now);
         let granted = Granted {
             first_lease: LeaseNo(self.state().next_lease),
