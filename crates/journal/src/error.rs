@@ -138,6 +138,8 @@ pub enum SnapshotError {
     NotCheckpointed {
         size: u64,
     },
+    /// The first record, whose hash is part of a snapshot, cannot be read.
+    Read(ReadError),
     Io(io::Error),
 }
 
@@ -147,6 +149,7 @@ impl fmt::Display for SnapshotError {
             Self::NotCheckpointed { size } => {
                 write!(f, "a snapshot of size {size} is ahead of the newest checkpoint")
             }
+            Self::Read(error) => write!(f, "snapshots: the first record cannot be read: {error}"),
             Self::Io(error) => write!(f, "snapshots: {error}"),
         }
     }

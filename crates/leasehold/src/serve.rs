@@ -143,6 +143,13 @@ fn announce(daemon: &Daemon, url: &str) {
             tracing::warn!(?torn, "an incomplete batch at the end was discarded; none of it had been acknowledged");
         }
     }
+    if let Some(segment) = daemon.missing_segment {
+        tracing::warn!(
+            segment,
+            "old segments are neither in the data directory nor in a directory of journal.archive; requests about their \
+             records are answered `archived` (410)"
+        );
+    }
     for damaged in &daemon.opened.damaged_snapshots {
         tracing::warn!(damaged, "a snapshot could not be used");
     }

@@ -11,6 +11,7 @@ mod access;
 mod agents;
 mod answer;
 mod app;
+mod archive_state;
 mod body;
 mod books;
 pub mod config;
@@ -44,6 +45,7 @@ pub mod tls;
 mod unavailable_node;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
+pub use archive_state::ArchiveState;
 pub use daemon::{Daemon, DaemonError, Start};
 pub use data_directory::{DataDirectory, DataDirectoryError, software};
 pub use leasehold_journal::UnprovedTail;

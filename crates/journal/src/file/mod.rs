@@ -3,6 +3,8 @@
 mod allocate;
 mod anchor;
 mod archive;
+mod archive_copy;
+mod archiver;
 mod batches;
 mod checkpointer;
 mod index;
@@ -22,10 +24,11 @@ mod tail;
 mod tree_file;
 mod writer;
 
+pub use archiver::{ArchiveError, Archiver, Moved, Plan};
 pub use mirror::Mirror;
 pub use options::{Local, Options, UnprovedTail};
 pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
-pub use recovery::{Recovered, TornTail};
+pub use recovery::{Recovered, TornTail, in_use};
 
 use crate::admission::Admission;
 use crate::disk::{Disk, DiskLock, is_full};
@@ -36,6 +39,7 @@ use crate::retention::snapshots_to_remove;
 use checkpointer::Checkpointer;
 use index::Index;
 use leasehold_model::body::Body;
+use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Instant};
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -51,6 +55,8 @@ pub struct FileJournal {
     keys: Arc<Keys>,
     local: Local,
     epoch: u64,
+    /// The hash of the first record, once it was needed.
+    genesis: OnceLock<Hash>,
     /// What this start found out about the journal, to be sealed before anything else.
     to_seal: Vec<Body>,
     checkpointer: Mutex<Checkpointer>,
@@ -130,6 +136,7 @@ impl FileJournal {
             keys,
             local,
             epoch: checkpointer.epoch,
+            genesis: OnceLock::new(),
             to_seal,
             checkpointer: Mutex::new(checkpointer),
             writer: Mutex::new(writer),
@@ -184,7 +191,7 @@ impl FileJournal {
     }
 
     fn owner(&self) -> snapshot::Owner<'_> {
-        snapshot::Owner { origin: self.origin(), mac: &self.local.secret.snapshot }
+        snapshot::Owner { origin: self.origin(), mac: Some(&self.local.secret.snapshot) }
     }
 
     /// Ends appends, unless the journal has failed or was closed before.
@@ -280,7 +287,8 @@ impl Journal for FileJournal {
         if at.size() > locked(&self.checkpointed).size() {
             return Err(SnapshotError::NotCheckpointed { size: at.size() });
         }
-        Ok(snapshot::write(self.disk.as_ref(), &self.owner(), at, state)?)
+        let genesis = self.genesis().map_err(SnapshotError::Read)?.unwrap_or_default();
+        Ok(snapshot::write(self.disk.as_ref(), &self.owner(), &genesis, at, state)?)
     }
 
     fn snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
@@ -314,6 +322,14 @@ impl Journal for FileJournal {
 
     fn missing_segment(&self) -> Option<u32> {
         locked(&self.index).missing
+    }
+
+    fn genesis(&self) -> Result<Option<Hash>, ReadError> {
+        if let Some(known) = self.genesis.get() {
+            return Ok(Some(*known));
+        }
+        let first = self.record(0)?;
+        Ok(first.map(|first| *self.genesis.get_or_init(|| first.raw().hash())))
     }
 
     fn to_seal(&self) -> Vec<Body> {

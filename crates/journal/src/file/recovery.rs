@@ -3,14 +3,14 @@
 use super::FileJournal;
 use super::allocate::extend_segment;
 use super::anchor::{AnchorFile, Authenticity, FoundAnchor};
-use super::archive::{WithArchives, archived};
+use super::archive::WithArchives;
 use super::checkpointer::{Boundary, Checkpointer};
 use super::index::{Index, Segment};
 use super::layout::{JOURNAL, LOCK, SNAPSHOTS, remove_temporaries, segment_path, tree_path};
 use super::options::{Local, Options};
 use super::replay::{CutTail, Passed, Replay, Replayed, Stop, Torn};
 use super::segment::{HEADER_BYTES_U64, Header};
-use super::snapshot::Owner;
+use super::snapshot::{self, Owner};
 use super::start::starts;
 use super::survey::Survey;
 use super::tail::{cut, end_of_bytes, write_again};
@@ -22,9 +22,9 @@ use crate::fold::Fold;
 use crate::keyring::Keys;
 use crate::provider::{Head, Position};
 use leasehold_model::body::{Body, Converted, TailAction, TailResolved};
+use leasehold_model::record::Hash;
 use leasehold_model::{FORMAT_VERSION, Instant};
 use leasehold_tlog::VerifierKey;
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -73,6 +73,11 @@ pub(super) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>, OpenError>
     })
 }
 
+/// Whether a process has the journal open for writing. Takes the lock for a moment if none has.
+pub fn in_use(disk: &dyn Disk) -> bool {
+    matches!(take_lock(disk), Err(OpenError::InUse))
+}
+
 /// Creates the directories and the anchor of an empty journal.
 pub(super) fn create(
     disk: Arc<dyn Disk>,
@@ -87,7 +92,7 @@ pub(super) fn create(
     let lock = take_lock(disk.as_ref())?;
     disk.create_dir(JOURNAL).map_err(creating())?;
     disk.create_dir(SNAPSHOTS).map_err(creating())?;
-    let survey = Survey::take(disk.as_ref(), &BTreeSet::new(), keys.origin())?;
+    let survey = Survey::take(disk.as_ref(), &[], keys.origin())?;
     let begun = !survey.segments.is_empty() || survey.torn_beginning.is_some();
     match AnchorFile::open(disk.as_ref(), Some(&local.secret.anchor)) {
         // What is left of an interrupted creation may be created again.
@@ -129,7 +134,7 @@ pub(super) fn open(
 
     // Everything was verified. From here on the directory is changed.
     let current = put_in_order(disk.as_ref(), &options, &found)?;
-    let Found { anchor, survey, replayed, .. } = found;
+    let Found { anchor, survey, replayed, genesis, .. } = found;
     let index = index_of(&survey, &replayed, options.index_bytes);
     let boundaries =
         replayed.passed.into_iter().map(|passed| boundary(passed, &keys)).collect::<Result<_, _>>().map_err(failed)?;
@@ -142,6 +147,9 @@ pub(super) fn open(
     };
     let to_seal = recovered.to_seal();
     let journal = FileJournal::assemble(disk, options, keys, local, lock, checkpointer, index, current, to_seal, now)?;
+    if let Some(genesis) = genesis {
+        journal.genesis.get_or_init(|| genesis);
+    }
     if recovered.converted {
         journal.allocate_next().map_err(OpenError::io("allocating a segment of the new format version"))?;
     }
@@ -154,6 +162,7 @@ struct Found {
     survey: Survey,
     replayed: Replayed,
     verified_from: u64,
+    genesis: Option<Hash>,
 }
 
 impl Found {
@@ -188,11 +197,7 @@ impl Found {
 fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Result<Found, OpenError> {
     let survey = match disk.list(JOURNAL) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Survey::default(),
-        _ => {
-            let archived =
-                archived(&local.archives).map_err(OpenError::io("listing the segments in journal.archive"))?;
-            Survey::take(disk, &archived, keys.origin())?
-        }
+        _ => Survey::take(disk, &local.archives, keys.origin())?,
     };
     let begun = !survey.segments.is_empty() || survey.torn_beginning.is_some();
     let anchor = match AnchorFile::open(disk, Some(&local.secret.anchor)) {
@@ -204,6 +209,7 @@ fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Resul
         Err(error) => return Err(error),
     };
     let key = anchor.anchor.check(keys)?;
+    let genesis = genesis(disk, &survey, keys.origin(), local)?;
     let (replayed, verified_from) = replay(disk, options, &survey, &anchor, key, local)?;
     // A rotation beyond the anchor may have put another key in force.
     if let Some(key) = replayed.fold.key()
@@ -212,7 +218,15 @@ fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Resul
         let key = VerifierKey::new(keys.origin(), &key).map_or(anchor.anchor.key, |key| key.id());
         return Err(OpenError::MissingKey { key });
     }
-    Ok(Found { anchor, survey, replayed, verified_from })
+    Ok(Found { anchor, survey, replayed, verified_from, genesis })
+}
+
+/// The hash of the first record where its segment was moved away: public IDs are derived from it. A snapshot contains it.
+fn genesis(disk: &dyn Disk, survey: &Survey, origin: &str, local: &Local) -> Result<Option<Hash>, OpenError> {
+    let Some(segment) = survey.missing else { return Ok(None) };
+    let owner = Owner { origin, mac: Some(&local.secret.snapshot) };
+    let reading = OpenError::io("reading the snapshots");
+    snapshot::genesis(disk, &owner).map_err(reading)?.ok_or(OpenError::MissingSegment { segment }).map(Some)
 }
 
 /// Replays from the nearest start that leads to the anchor.
@@ -235,7 +249,7 @@ fn replay(
         tail: local.tail,
         spacing: options.index_bytes,
     };
-    let owner = Owner { origin: &anchor.origin, mac: &local.secret.snapshot };
+    let owner = Owner { origin: &anchor.origin, mac: Some(&local.secret.snapshot) };
     let mut mismatch = "tree";
     for start in starts(disk, survey, &owner, anchor.head.size)? {
         let reading = OpenError::io("reading where verification can begin");
