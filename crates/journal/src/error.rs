@@ -19,6 +19,12 @@ impl Failure {
         let message = format!("what was read back is not what was appended: {what}");
         Self(Arc::new(io::Error::new(io::ErrorKind::InvalidData, message)))
     }
+    pub(crate) fn displaced() -> Self {
+        Self(Arc::new(io::Error::other(
+            "the data directory or its lock was moved, removed or replaced while the journal was open; \
+             put it back before the next start",
+        )))
+    }
     pub(crate) fn closed() -> Self {
         Self(Arc::new(io::Error::other("the journal was closed")))
     }

@@ -132,6 +132,9 @@ fn announce(daemon: &Daemon, url: &str) {
         if recovered.secret_lost {
             tracing::warn!("local.secret is not the one that this directory was written with: snapshots are rebuilt");
         }
+        if recovered.snapshots_missing {
+            tracing::warn!("the directory of the snapshots was missing and was created again");
+        }
         if recovered.converted {
             tracing::warn!("the journal was of format version 1; from now on it is written in version 2");
         }

@@ -70,4 +70,7 @@ impl Disk for WithArchives {
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
         self.data.lock(path)
     }
+    fn lock_folder(&self) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.data.lock_folder()
+    }
 }

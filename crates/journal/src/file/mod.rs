@@ -9,6 +9,7 @@ mod batches;
 mod checkpointer;
 mod index;
 mod layout;
+mod lock;
 mod mirror;
 mod mirror_state;
 mod options;
@@ -25,13 +26,14 @@ mod tree_file;
 mod writer;
 
 pub use archiver::{ArchiveError, Archiver, Moved, Plan};
+pub use lock::in_use;
 pub use mirror::Mirror;
 pub use options::{Local, Options, UnprovedTail};
 pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
-pub use recovery::{Recovered, TornTail, in_use};
+pub use recovery::{Recovered, TornTail};
 
 use crate::admission::Admission;
-use crate::disk::{Disk, DiskLock, is_full};
+use crate::disk::{Disk, is_full};
 use crate::error::{AppendError, Failure, OpenError, PrepareError, ReadError, SnapshotError};
 use crate::keyring::Keys;
 use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, VisitBatch};
@@ -41,6 +43,7 @@ use index::Index;
 use leasehold_model::body::Body;
 use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Instant};
+use lock::Lock;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -71,7 +74,7 @@ pub struct FileJournal {
     /// Nanoseconds of the last sync of a batch.
     sync_ns: AtomicU64,
     failure: OnceLock<Failure>,
-    lock: Mutex<Option<Box<dyn DiskLock>>>,
+    lock: Mutex<Option<Lock>>,
 }
 
 impl FileJournal {
@@ -108,7 +111,7 @@ impl FileJournal {
         options: Options,
         keys: Arc<Keys>,
         local: Local,
-        lock: Box<dyn DiskLock>,
+        lock: Lock,
         mut checkpointer: Checkpointer,
         index: Index,
         current: Option<Current>,
@@ -161,7 +164,13 @@ impl FileJournal {
         self.failure.get_or_init(|| failure).clone()
     }
 
-    /// Allocates the next segment if none is ready.
+    /// Stops the journal if the directory is no longer the one that was locked: another process may write there.
+    fn check_lock(&self) -> Result<(), Failure> {
+        let lock = locked(&self.lock);
+        lock.as_ref().map_or(Ok(()), Lock::check).map_err(|failure| self.stop(failure))
+    }
+
+    /// Allocates the next segment if none is ready, and completes one that is shorter than it should be.
     fn allocate_next(&self) -> io::Result<()> {
         let mut allocating = locked(&self.allocating);
         if locked(&self.prepared).is_some() {
@@ -202,6 +211,7 @@ impl FileJournal {
         self.failure.get_or_init(Failure::closed);
         Ok(())
     }
+        self.check_lock()?;
 
     /// Signs for everything, and marks the stop as clean: nothing may follow this anchor.
     fn seal_closed(&self, now: Instant) -> Result<(), Failure> {
@@ -294,6 +304,10 @@ impl Journal for FileJournal {
     fn snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
         Ok(snapshot::list(self.disk.as_ref())?)
     }
+        let ready = locked(&self.prepared).as_ref().is_some_and(|next| next.capacity >= self.options.segment_bytes);
+        if !ready {
+            self.check_lock().map_err(PrepareError::Failed)?;
+        }
 
     fn load_snapshot(&self, size_max: u64) -> Result<LoadedSnapshot, SnapshotError> {
         let size_max = size_max.min(self.head().size);

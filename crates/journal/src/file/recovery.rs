@@ -6,7 +6,8 @@ use super::anchor::{AnchorFile, Authenticity, FoundAnchor};
 use super::archive::WithArchives;
 use super::checkpointer::{Boundary, Checkpointer};
 use super::index::{Index, Segment};
-use super::layout::{JOURNAL, LOCK, SNAPSHOTS, remove_temporaries, segment_path, tree_path};
+use super::layout::{JOURNAL, SNAPSHOTS, remove_temporaries, segment_path, tree_path};
+use super::lock::Lock;
 use super::options::{Local, Options};
 use super::replay::{CutTail, Passed, Replay, Replayed, Stop, Torn};
 use super::segment::{HEADER_BYTES_U64, Header};
@@ -16,7 +17,7 @@ use super::survey::Survey;
 use super::tail::{cut, end_of_bytes, write_again};
 use super::tree_file::TreeFile;
 use super::writer::Current;
-use crate::disk::{Disk, DiskLock, is_full};
+use crate::disk::{Disk, is_full};
 use crate::error::{Failure, OpenError};
 use crate::fold::Fold;
 use crate::keyring::Keys;
@@ -45,6 +46,8 @@ pub struct Recovered {
     pub secret_lost: bool,
     /// The journal was written in format version 1 so far.
     pub converted: bool,
+    /// The directory of the snapshots was missing and was created again.
+    pub snapshots_missing: bool,
     /// What the operator decided about records that could not be authenticated.
     pub tail_resolved: Option<TailResolved>,
 }
@@ -65,19 +68,6 @@ pub struct TornTail {
     pub bytes: u64,
 }
 
-pub(super) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>, OpenError> {
-    disk.lock(LOCK).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => OpenError::InUse,
-        io::ErrorKind::NotFound => OpenError::NoJournal,
-        _ => OpenError::io("locking the journal")(error),
-    })
-}
-
-/// Whether a process has the journal open for writing. Takes the lock for a moment if none has.
-pub fn in_use(disk: &dyn Disk) -> bool {
-    matches!(take_lock(disk), Err(OpenError::InUse))
-}
-
 /// Creates the directories and the anchor of an empty journal.
 pub(super) fn create(
     disk: Arc<dyn Disk>,
@@ -89,7 +79,7 @@ pub(super) fn create(
     options.check()?;
     let creating = || OpenError::io("creating the journal");
     disk.create_dir("").map_err(creating())?;
-    let lock = take_lock(disk.as_ref())?;
+    let lock = Lock::take(disk.as_ref())?;
     disk.create_dir(JOURNAL).map_err(creating())?;
     disk.create_dir(SNAPSHOTS).map_err(creating())?;
     let survey = Survey::take(disk.as_ref(), &[], keys.origin())?;
@@ -126,13 +116,14 @@ pub(super) fn open(
         true => disk,
         false => Arc::new(WithArchives { data: disk, archives: local.archives.clone() }),
     };
-    let lock = take_lock(disk.as_ref())?;
+    let lock = Lock::take(disk.as_ref())?;
     let found = find(disk.as_ref(), &options, &keys, &local)?;
-    let recovered = found.recovered();
+    let mut recovered = found.recovered();
     let epoch = found.anchor.anchor.epoch.max(found.replayed.fold.epoch());
     let epoch = epoch.checked_add(1).ok_or(OpenError::EpochsExhausted)?;
 
     // Everything was verified. From here on the directory is changed.
+    recovered.snapshots_missing = create_snapshots(disk.as_ref()).map_err(OpenError::io("creating snapshots"))?;
     let current = put_in_order(disk.as_ref(), &options, &found)?;
     let Found { anchor, survey, replayed, genesis, .. } = found;
     let index = index_of(&survey, &replayed, options.index_bytes);
@@ -180,6 +171,7 @@ impl Found {
             anchor_slot_damaged: self.anchor.slot_damaged,
             secret_lost: self.anchor.authenticity == Authenticity::Unknown,
             converted: self.replayed.last.as_ref().is_some_and(|last| last.version < FORMAT_VERSION),
+            snapshots_missing: false,
             tail_resolved: self.tail_resolved(),
         }
     }
@@ -209,7 +201,6 @@ fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Resul
         Err(error) => return Err(error),
     };
     let key = anchor.anchor.check(keys)?;
-    let genesis = genesis(disk, &survey, keys.origin(), local)?;
     let (replayed, verified_from) = replay(disk, options, &survey, &anchor, key, local)?;
     // A rotation beyond the anchor may have put another key in force.
     if let Some(key) = replayed.fold.key()
@@ -218,6 +209,7 @@ fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Resul
         let key = VerifierKey::new(keys.origin(), &key).map_or(anchor.anchor.key, |key| key.id());
         return Err(OpenError::MissingKey { key });
     }
+    let genesis = genesis(disk, &survey, keys.origin(), local)?;
     Ok(Found { anchor, survey, replayed, verified_from, genesis })
 }
 
@@ -265,6 +257,17 @@ fn replay(
         }
     }
     Err(OpenError::AnchorMismatch { size: anchor.head.size, what: mismatch })
+}
+
+/// Snapshots can be deleted at any time, also with their directory. Returns whether it was missing.
+fn create_snapshots(disk: &dyn Disk) -> io::Result<bool> {
+    match disk.list(SNAPSHOTS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            disk.create_dir(SNAPSHOTS)?;
+            disk.sync_dir("").map(|()| true)
+        }
+        listed => listed.map(|_| false),
+    }
 }
 
 /// Cuts the torn end, makes the last batch durable, removes leftovers, and makes the last segment ready.

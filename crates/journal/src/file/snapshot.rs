@@ -65,7 +65,12 @@ pub(super) fn write(disk: &dyn Disk, owner: &Owner<'_>, genesis: &Hash, at: &Pos
     }
     let mac = owner.mac.expect("who writes snapshots has the secret").mac(&[&head]);
     head.extend_from_slice(&mac);
-    write_whole(disk, SNAPSHOTS, &snapshot_path(at.head.size), &[&head, state])
+    let put = || write_whole(disk, SNAPSHOTS, &snapshot_path(at.head.size), &[&head, state]);
+    match put() {
+        // Somebody removed the directory while the journal is open.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => disk.create_dir(SNAPSHOTS).and_then(|()| put()),
+        written => written,
+    }
 }
 
 /// The sizes of all snapshots, ascending. None if the directory is missing: snapshots can be deleted at any time.
