@@ -11,6 +11,7 @@ use leasehold_journal::{Journal, MacKey};
 use leasehold_model::codec::Field;
 use leasehold_model::record::Hash;
 use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const VERSION_KEY: u64 = 0;
@@ -85,7 +86,8 @@ impl Keeper {
         let loaded = if mark.exists() {
             Err("the last attempt to open it did not finish")
         } else {
-            std::fs::write(&mark, []).map_err(io)?;
+            let making = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&mark);
+            making.map_err(|error| BooksError::Unread(error.to_string()))?;
             Self::load(path, journal, key)
         };
         let why = match loaded {

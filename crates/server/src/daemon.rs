@@ -117,6 +117,15 @@ impl Daemon {
             _ => None,
         };
         let directory = DataDirectory::prepare(&config.data).map_err(DaemonError::DataDirectory)?;
+        let open_to_all = crate::permissions::check(&directory.data).map_err(DaemonError::DataDirectory)?;
+        if let Some(open) = open_to_all {
+            tracing::warn!(
+                path = %open.path.display(),
+                mode = format!("{:04o}", open.mode),
+                "all users of this machine may look into the data directory, which contains names of users and \
+                 workloads; chmod 700 makes it private"
+            );
+        }
         let keys = directory
             .keys(config.origin.as_deref(), &config.origin_or_default())
             .map_err(DaemonError::DataDirectory)?;

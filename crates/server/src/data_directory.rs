@@ -26,7 +26,7 @@ pub struct DataDirectoryError {
 }
 
 impl DataDirectoryError {
-    fn new(code: &'static str, path: &Path, what: impl fmt::Display) -> Self {
+    pub(crate) fn new(code: &'static str, path: &Path, what: impl fmt::Display) -> Self {
         Self { code, what: format!("{}: {what}", path.display()) }
     }
     pub fn code(&self) -> &'static str {

@@ -27,6 +27,7 @@ pub mod metrics;
 mod names;
 mod past;
 mod prices;
+mod permissions;
 mod problem;
 mod profiles;
 mod proofs;
