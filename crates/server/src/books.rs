@@ -103,21 +103,39 @@ impl BooksService {
             // The lease path has precedence. If the system refuses the lower priority, the thread runs at the normal
             // one.
             let _ = rustix::process::setpriority_process(None, 10);
+            let mut reported = String::new();
             while !service.is_stopping() {
                 if let Err(error) = service.follow(&*journal) {
-                    tracing::error!(%error, "the books failed and are rebuilt");
                     *guard(service.keeper.write()) = None;
                     service.size.store(0, Ordering::Relaxed);
+                    // What cannot be read now may be readable later: a full disk, a segment in an archive that is not
+                    // available. To rebuild the books needs more of it, not less.
+                    if let BooksError::Unread(why) = error {
+                        if why != reported {
+                            tracing::error!(why, "the books cannot be read; this is tried again every second");
+                            reported = why;
+                        }
+                        service.pause();
+                        continue;
+                    }
+                    tracing::error!(%error, "the books failed and are rebuilt");
                     service.tell_archiver(0);
                     if let Err(error) = std::fs::remove_file(&service.path)
                         && error.kind() != std::io::ErrorKind::NotFound
                     {
                         tracing::error!(%error, "cannot remove the old books");
                     }
-                    std::thread::park_timeout(Duration::from_secs(1));
+                    service.pause();
                 }
             }
         })
+    }
+
+    /// Before another attempt.
+    fn pause(&self) {
+        if !self.is_stopping() {
+            std::thread::park_timeout(Duration::from_secs(1));
+        }
     }
 
     fn is_stopping(&self) -> bool {
@@ -157,7 +175,7 @@ impl BooksService {
                 match self.commit(journal) {
                     // If the disk is full, the books continue in memory. A restart processes the uncommitted records
                     // again.
-                    Err(BooksError::Io(why)) => tracing::warn!(why, "cannot write the books"),
+                    Err(BooksError::Io(why) | BooksError::Unread(why)) => tracing::warn!(why, "cannot write the books"),
                     committed => committed?,
                 }
                 last_commit = Stopwatch::now();
