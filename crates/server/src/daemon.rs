@@ -14,7 +14,7 @@ use crate::routes::router;
 use crate::scans::Scans;
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
-use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
+use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsealed};
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Request};
 use leasehold_journal::disk::Disk;
@@ -151,12 +151,17 @@ impl Daemon {
         start_options.accept_clock = start.accept_clock;
         let mut options = config.cell_options(start_options);
         options.on_failure = start.on_failure;
+        options.on_notice = Arc::new(|notice| crate::notices::log(&notice));
         let (cell, opened) =
             Cell::start(Arc::clone(&journal), Arc::clone(&start.clock), options).map_err(DaemonError::Start)?;
         let cell = Arc::new(cell);
         let wanted = config.engine.over(&cell.now().read(|state| state.settings().clone()));
         if cell.now().read(|state| *state.settings() != wanted) {
-            sealed(cell.operate(Command::ChangeSettings(wanted)), "the settings under `engine:` are invalid")?;
+            match cell.operate(Command::ChangeSettings(wanted)) {
+                // On a full disk the daemon starts all the same, to answer reads.
+                Err(Unsealed::JournalFull) => tracing::warn!("the disk is full: the settings under `engine:` wait"),
+                reply => sealed(reply, "the settings under `engine:` are invalid")?,
+            }
         }
         let began = start.clock.wall();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;

@@ -284,10 +284,19 @@ pub enum ArchiveError {
     /// Another archiver is at work.
     InUse,
     /// The archive has another file of that name.
-    Differs { name: String },
+    Differs {
+        name: String,
+    },
     /// The segment is not what the segment after it continues.
-    Damaged { segment: u32, place: &'static str, why: String },
-    Io { doing: String, error: io::Error },
+    Damaged {
+        segment: u32,
+        place: &'static str,
+        why: String,
+    },
+    Io {
+        doing: String,
+        error: io::Error,
+    },
 }
 
 fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> ArchiveError {

@@ -173,18 +173,36 @@ impl FileJournal {
     /// Allocates the next segment if none is ready, and completes one that is shorter than it should be.
     fn allocate_next(&self) -> io::Result<()> {
         let mut allocating = locked(&self.allocating);
-        if locked(&self.prepared).is_some() {
-            return Ok(());
-        }
-        let number = *allocating;
         let capacity = self.options.segment_bytes;
-        let file = allocate::allocate_segment(self.disk.as_ref(), number, capacity)?;
-        *allocating += 1;
+        let ready = locked(&self.prepared).as_ref().map(|next| (next.number, Arc::clone(&next.file), next.capacity));
+        let (number, file, had) = match ready {
+            Some((_, _, had)) if had >= capacity => return Ok(()),
+            Some(short) => short,
+            None => {
+                let next = allocate::allocate_segment(self.disk.as_ref(), *allocating, capacity)?;
+                *allocating += 1;
+                let ready = (next.number, Arc::clone(&next.file), next.capacity);
+                self.set_prepared(next);
+                ready
+            }
+        };
+        if had < capacity {
+            // An append may begin the segment meanwhile: it uses what was there before.
+            allocate::extend_segment(file.as_ref(), had, capacity)?;
+            let mut prepared = locked(&self.prepared);
+            if let Some(next) = prepared.as_mut().filter(|next| next.number == number) {
+                next.capacity = capacity;
+                self.room.fetch_max(capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_prepared(&self, next: Prepared) {
         // The room is set with the lock held, here and in `append`: it must not be less than what is ready.
         let mut prepared = locked(&self.prepared);
-        *prepared = Some(Prepared { number, file, capacity });
-        self.room.fetch_max(capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
-        Ok(())
+        self.room.fetch_max(next.capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
+        *prepared = Some(next);
     }
 
     fn try_checkpoint(&self, now: Instant) -> Result<Option<SignedCheckpoint>, Failure> {
@@ -193,6 +211,7 @@ impl FileJournal {
         if self.head().size == locked(&self.checkpointed).size() {
             return Ok(None);
         }
+        self.check_lock()?;
         checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
         let checkpoint = checkpointer.seal(self.disk.as_ref(), &self.keys, now, false)?;
         *locked(&self.checkpointed) = checkpoint.clone();
@@ -211,7 +230,6 @@ impl FileJournal {
         self.failure.get_or_init(Failure::closed);
         Ok(())
     }
-        self.check_lock()?;
 
     /// Signs for everything, and marks the stop as clean: nothing may follow this anchor.
     fn seal_closed(&self, now: Instant) -> Result<(), Failure> {
@@ -222,15 +240,26 @@ impl FileJournal {
         Ok(())
     }
 
-    /// Gives the space back that was allocated ahead.
+    /// Gives the space back that was allocated ahead, but for a reserve: if the disk is full at the next start, the records
+    /// of that start must fit. It is a short segment that is not begun, or, if the disk is full already, what was allocated
+    /// after the last record.
     fn trim(&self) -> io::Result<()> {
         let writer = locked(&self.writer);
-        if let Some(next) = locked(&self.prepared).take() {
-            self.disk.remove(&layout::segment_path(next.number))?;
-            self.disk.sync_dir(layout::JOURNAL)?;
-        }
+        let number = locked(&self.allocating);
+        let reserve = self.options.reserve_bytes();
+        let bytes = segment::HEADER_BYTES_U64 + reserve;
+        let next = locked(&self.prepared).take();
+        let kept = match next {
+            Some(next) => next.file.set_len(next.capacity.min(bytes)).and_then(|()| next.file.sync()),
+            None => allocate::allocate_segment(self.disk.as_ref(), *number, bytes).map(drop),
+        };
+        let padding = match kept {
+            Ok(()) => 0,
+            Err(error) if is_full(&error) => reserve,
+            Err(error) => return Err(error),
+        };
         if let Some(current) = &writer.current {
-            current.file.set_len(current.at)?;
+            current.file.set_len(current.capacity.min(current.at + padding))?;
             current.file.sync()?;
         }
         Ok(())
@@ -275,6 +304,10 @@ impl Journal for FileJournal {
 
     fn prepare(&self) -> Result<(), PrepareError> {
         self.working().map_err(PrepareError::Failed)?;
+        let ready = locked(&self.prepared).as_ref().is_some_and(|next| next.capacity >= self.options.segment_bytes);
+        if !ready {
+            self.check_lock().map_err(PrepareError::Failed)?;
+        }
         self.allocate_next().map_err(|error| match is_full(&error) {
             true => PrepareError::Full(error),
             false => PrepareError::Io(error),
@@ -304,10 +337,6 @@ impl Journal for FileJournal {
     fn snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
         Ok(snapshot::list(self.disk.as_ref())?)
     }
-        let ready = locked(&self.prepared).as_ref().is_some_and(|next| next.capacity >= self.options.segment_bytes);
-        if !ready {
-            self.check_lock().map_err(PrepareError::Failed)?;
-        }
 
     fn load_snapshot(&self, size_max: u64) -> Result<LoadedSnapshot, SnapshotError> {
         let size_max = size_max.min(self.head().size);

@@ -334,15 +334,23 @@ fn discard(disk: &dyn Disk, survey: &Survey, replayed: &Replayed, tail: CutTail)
 
 /// The last segment, allocated to its full length again. On a full disk it is as long as it is.
 fn ready(last: &super::replay::LastSegment, options: &Options) -> io::Result<Current> {
-    let mut capacity = last.file.len()?;
-    if capacity < options.segment_bytes {
-        match extend_segment(last.file.as_ref(), last.end, options.segment_bytes) {
-            Ok(()) => capacity = options.segment_bytes,
-            Err(error) if is_full(&error) => capacity = last.file.len()?,
-            Err(error) => return Err(error),
+    let (file, end) = (last.file.as_ref(), last.end);
+    let had = file.len()?.max(end);
+    let mut capacity = had;
+    if had < options.segment_bytes {
+        // What the stop left after the last record is written again first, so that it is allocated for certain.
+        for (from, to) in [(end, had), (had, options.segment_bytes)] {
+            match extend_segment(file, from, to) {
+                Ok(()) => capacity = to,
+                Err(error) if is_full(&error) => {
+                    capacity = file.len()?;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
-    Ok(Current { number: last.number, file: last.file.clone(), at: last.end, capacity })
+    Ok(Current { number: last.number, file: last.file.clone(), at: end, capacity })
 }
 
 fn index_of(survey: &Survey, replayed: &Replayed, spacing: u64) -> Index {
