@@ -285,7 +285,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     when_caught_up(app, &app.books.report_permits, |app| {
-        let wall = app.clock.wall();
+        let wall = app.time();
         let as_of = {
             let mut keeper = guard(app.books.keeper.write());
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;

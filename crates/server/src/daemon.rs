@@ -163,12 +163,13 @@ impl Daemon {
                 reply => sealed(reply, "the settings under `engine:` are invalid")?,
             }
         }
-        let began = start.clock.wall();
+        let began = cell.time();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
         let missing_segment = journal.missing_segment();
-        let app = assemble(&config, &directory, books_key, cell, journal, start.clock, began)?;
+        let app = assemble(&config, &directory, books_key, cell, journal, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
+        app.books.introduce();
         let books_thread = app.books.start(Arc::clone(&app.journal));
         let starting = |error| DaemonError::Io { what: "cannot start the books thread".into(), error };
         let books_thread = books_thread.map_err(starting)?;
@@ -183,7 +184,6 @@ impl Daemon {
             recovered,
             opened,
             operator_token,
-        app.books.introduce();
         })
     }
 
@@ -300,7 +300,6 @@ fn assemble(
     books_key: MacKey,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
-    clock: Arc<dyn Clock>,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
     let genesis = genesis(&*journal)?.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?;
@@ -321,7 +320,6 @@ fn assemble(
     Ok(Arc::new(App {
         now,
         journal,
-        clock,
         live,
         books,
         proofs: Proofs::default(),

@@ -23,7 +23,7 @@ pub(super) async fn about(context: Context) -> Answer {
             genesis: hex::encode(&app.genesis),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             size,
-            now: When(app.clock.wall()),
+            now: When(app.time()),
         },
     )
 }
