@@ -61,6 +61,7 @@ codes! {
     BOOKS_BEHIND 503 "books_behind" "The books have not processed everything yet; `Retry-After` says when to try again.";
     BUSY 503 "busy" "Too many requests are waiting; nothing was done. Try again.";
     STOPPING 503 "stopping" "The daemon is stopping; whether a change was recorded is not known. Send it again with its idempotency key.";
+    DISK_FULL 503 "disk_full" "The daemon is not ready: the disk of the journal is full, and commands are refused.";
     JOURNAL_FULL 507 "journal_full" "The disk has no space for more records; reads continue.";
     INTERNAL 500 "internal" "The daemon failed; its log has the details.";
 }

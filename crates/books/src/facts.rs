@@ -62,6 +62,8 @@ pub enum BooksError {
     },
     /// The journal or the file cannot be read or written.
     Io(String),
+    /// The journal, or the file for lack of disk space, cannot be read at the moment. The books are as they were.
+    Unread(String),
 }
 
 impl fmt::Display for BooksError {
@@ -76,6 +78,7 @@ impl fmt::Display for BooksError {
             ),
             Self::Inconsistent { sequence, what } => write!(f, "record {sequence} contradicts the books: {what}"),
             Self::Io(why) => write!(f, "cannot read or write the books: {why}"),
+            Self::Unread(why) => write!(f, "cannot read what the books need: {why}"),
         }
     }
 }

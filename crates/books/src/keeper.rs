@@ -7,10 +7,11 @@ use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{self, FINDER, HEADS, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
-use leasehold_journal::{Journal, MacKey};
+use leasehold_journal::{Journal, MacKey, ReadError};
 use leasehold_model::codec::Field;
 use leasehold_model::record::Hash;
 use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 const VERSION_KEY: u64 = 0;
@@ -33,6 +34,14 @@ pub enum Opened {
     Rebuilt(&'static str),
 }
 
+/// Why the file could not be loaded.
+enum Unusable {
+    /// It is no good, and is built again.
+    Discarded(&'static str),
+    /// It, or the journal, could not be read: the disk is full or fails, or a segment is not available. The file is kept.
+    Unread(String),
+}
+
 /// Records between commits.
 pub const COMMIT_RECORDS: u64 = 500_000;
 
@@ -45,6 +54,15 @@ pub struct Keeper {
 
 fn io(error: impl std::fmt::Display) -> BooksError {
     BooksError::Io(error.to_string())
+}
+
+/// The journal may be readable later, for example when an archive is mounted again.
+fn unread(error: ReadError) -> BooksError {
+    BooksError::Unread(error.to_string())
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
 }
 
 fn encoded(field: &impl Field) -> Vec<u8> {
@@ -62,7 +80,7 @@ fn hash_before(journal: &dyn Journal, size: u64) -> Result<Hash, BooksError> {
             (hash, found) = (raw.hash(), true);
             ControlFlow::Break(())
         });
-        scanned.map_err(io)?;
+        scanned.map_err(unread)?;
         if !found {
             return Err(BooksError::Inconsistent { sequence: last, what: "the journal does not contain it" });
         }
@@ -83,9 +101,10 @@ impl Keeper {
         // shows that the last attempt to open it did not finish.
         let mark = path.with_extension("opening");
         let loaded = if mark.exists() {
-            Err("the last attempt to open it did not finish")
+            Err(Unusable::Discarded("the last attempt to open it did not finish"))
         } else {
-            std::fs::write(&mark, []).map_err(io)?;
+            let making = std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&mark);
+            making.map_err(|error| BooksError::Unread(error.to_string()))?;
             Self::load(path, journal, key)
         };
         let why = match loaded {
@@ -94,7 +113,12 @@ impl Keeper {
                 return Ok((keeper, Opened::Continued));
             }
             Ok(None) => "it is empty",
-            Err(why) => why,
+            // Nothing is wrong with the file: it can be opened later.
+            Err(Unusable::Unread(why)) => {
+                std::fs::remove_file(&mark).map_err(io)?;
+                return Err(BooksError::Unread(why));
+            }
+            Err(Unusable::Discarded(why)) => why,
         };
         if existed {
             std::fs::remove_file(path).map_err(io)?;
@@ -110,27 +134,32 @@ impl Keeper {
 
     /// Whether the books at `path` can be continued; if not, why. The file is left as it is.
     pub fn check(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<(), &'static str> {
-        match Self::load(path, journal, key)? {
-            Some(_) => Ok(()),
-            None => Err("there is none, or it contains nothing"),
+        match Self::load(path, journal, key) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err("there is none, or it contains nothing"),
+            Err(Unusable::Discarded(why)) => Err(why),
+            Err(Unusable::Unread(_)) => Err("it, or its last record in the journal, cannot be read"),
         }
     }
 
-    fn load(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<Option<Self>, &'static str> {
+    fn load(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<Option<Self>, Unusable> {
         if !path.exists() {
             return Ok(None);
         }
-        const DAMAGED: &str = "it is damaged, or was not written with local.secret";
+        const DAMAGED: Unusable = Unusable::Discarded("it is damaged, or was not written with local.secret");
         // A damaged file can make the store panic; this is treated as damage.
         let anonymous = Seal { key: key.clone(), file: [0; FILE_BYTES] };
         let opened = std::panic::catch_unwind(|| Store::open(path, anonymous)).map_err(|_| DAMAGED)?;
-        let mut store = opened.map_err(|_| DAMAGED)?;
+        let mut store = opened.map_err(|error| match error {
+            redb::Error::Io(error) if is_full(&error) => Unusable::Unread(error.to_string()),
+            _ => DAMAGED,
+        })?;
         let Some(file) = store.entry(STATE, FILE_KEY).map_err(|_| DAMAGED)? else { return Ok(None) };
         store.set_file(file.try_into().map_err(|_| DAMAGED)?);
         let entry = |key| store.entry_of_commit(STATE, key).map_err(|_| DAMAGED)?.ok_or(DAMAGED);
         let (commit, version) = entry(VERSION_KEY)?;
         if version != BOOKS_VERSION.to_le_bytes() {
-            return Err("it has another format version");
+            return Err(Unusable::Discarded("it has another format version"));
         }
         let [last, state, stories] = [entry(LAST_KEY)?, entry(STATE_KEY)?, entry(STORIES_KEY)?];
         // Each was written by the same commit: none of them is older than the others.
@@ -147,11 +176,14 @@ impl Keeper {
         }
         books.stories.kept = kept;
         if books.cursor > journal.head().size {
-            return Err("it is ahead of the journal");
+            return Err(Unusable::Discarded("it is ahead of the journal"));
         }
-        let last = hash_before(journal, books.cursor).map_err(|_| "the journal does not contain its last record")?;
+        let last = hash_before(journal, books.cursor).map_err(|error| match error {
+            BooksError::Unread(why) => Unusable::Unread(why),
+            _ => Unusable::Discarded("the journal does not contain its last record"),
+        })?;
         if last != commit.hash {
-            return Err("it belongs to another journal");
+            return Err(Unusable::Discarded("it belongs to another journal"));
         }
         let committed = books.cursor;
         Ok(Some(Self { books, path: Some(path.to_owned()), committed }))
@@ -177,7 +209,7 @@ impl Keeper {
                 }
             }
         });
-        scanned.map_err(io)?;
+        scanned.map_err(unread)?;
         match failed {
             Some(error) => Err(error),
             None => Ok(self.books.cursor - first),

@@ -9,7 +9,9 @@ use crate::seal::{Commit, FILE_BYTES, Seal};
 use leasehold_meter::Segment;
 use leasehold_meter::timeline::{Keep, Lookup};
 use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use std::fs::OpenOptions;
 use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -144,6 +146,8 @@ impl Store {
     /// The store trusts its pages and can panic if they are damaged, so all checksums are verified first. This reads
     /// the whole file.
     pub(crate) fn open(path: &Path, seal: Seal) -> Result<Self, redb::Error> {
+        // The database would create the file with the permissions of the process; these are for its owner alone.
+        OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
         let mut database = Database::builder().set_cache_size(PAGES_BYTES).create(path)?;
         if !database.check_integrity()? {
             return Err(redb::Error::Corrupted("page checksums do not match".to_owned()));

@@ -1,5 +1,6 @@
 //! Time for the cell: makes stamps that never decrease from the wall clock and the monotonic clock.
 
+use crate::notice::ClockJump;
 use leasehold_model::{Instant, Span};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -95,21 +96,27 @@ impl Stamper {
 
     /// The stamp for the present instant.
     pub fn now(&mut self, clock: &dyn Clock) -> Instant {
-        let elapsed = Span(clock.monotonic().0.saturating_sub(self.began.0));
-        self.last = self.last.max(self.base.saturating_add(elapsed));
+        self.last = self.last.max(self.at(clock));
         self.last
     }
 
-    /// The wall clock, if it has jumped since the last call.
-    pub fn jumped(&mut self, clock: &dyn Clock) -> Option<Instant> {
+    /// The present instant by the clock of the engine, for those who make no stamps.
+    pub fn at(&self, clock: &dyn Clock) -> Instant {
+        let elapsed = Span(clock.monotonic().0.saturating_sub(self.began.0));
+        self.base.saturating_add(elapsed)
+    }
+
+    /// The jump of the wall clock since the last call, if there was one.
+    pub fn jumped(&mut self, clock: &dyn Clock) -> Option<ClockJump> {
         let now = self.now(clock);
         let wall = clock.wall();
         let offset = distance(wall, now);
         if offset.abs_diff(self.offset) <= u128::from(JUMP.0) {
             return None;
         }
+        let expected = u64::try_from(i128::from(now.0) + self.offset).unwrap_or(0);
         self.offset = offset;
-        Some(wall)
+        Some(ClockJump { wall, expected: Instant(expected) })
     }
 }
 
@@ -128,11 +135,13 @@ mod tests {
         clock.advance(Span::from_secs(5));
         assert_eq!(stamper.now(&clock), Instant::from_secs(1005));
         assert_eq!(stamper.jumped(&clock), None);
-        for wall in [Instant::from_secs(500_000), Instant::from_secs(10)] {
-            clock.set_wall(wall);
+        for (expected, wall) in [(1005, 500_000), (500_000, 10)] {
+            let jump = ClockJump { wall: Instant::from_secs(wall), expected: Instant::from_secs(expected) };
+            clock.set_wall(jump.wall);
             assert_eq!(stamper.now(&clock), Instant::from_secs(1005));
-            assert_eq!(stamper.jumped(&clock), Some(wall));
+            assert_eq!(stamper.jumped(&clock), Some(jump));
             assert_eq!(stamper.jumped(&clock), None);
+            assert_eq!((jump.is_forward(), jump.size()), (wall > expected, Span::from_secs(wall.abs_diff(expected))));
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, Stamper};
 use crate::inbox::{Reply, Unsealed};
+use crate::notice::ClockJump;
 use crate::now::Now;
 use leasehold_engine::command::{Nothing, NoticeClockJump};
 use leasehold_engine::{Command, Engine, FoldError, Records, Request, Sealed, Sequences};
@@ -58,6 +59,8 @@ pub struct Core {
     headroom_bytes: u64,
     /// The largest number of records in one batch.
     batch_records_max: u32,
+    /// A jump of the wall clock that is not recorded yet.
+    jumped: Option<Instant>,
 }
 
 impl Core {
@@ -69,7 +72,7 @@ impl Core {
         headroom_bytes: u64,
         batch_records_max: u32,
     ) -> Self {
-        Self { engine, journal, clock, stamper, headroom_bytes, batch_records_max }
+        Self { engine, journal, clock, stamper, headroom_bytes, batch_records_max, jumped: None }
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -82,6 +85,16 @@ impl Core {
     /// The stamp for the present instant.
     pub fn stamp(&mut self) -> Instant {
         self.stamper.now(&*self.clock)
+    }
+    /// How this core makes stamps.
+    pub(crate) fn stamper(&self) -> &Stamper {
+        &self.stamper
+    }
+    /// Whether the wall clock was set since the last call. The jump is recorded when there is room for it.
+    pub fn notice_clock(&mut self) -> Option<ClockJump> {
+        let jump = self.stamper.jumped(&*self.clock)?;
+        self.jumped = Some(jump.wall);
+        Some(jump)
     }
     /// When the next timer or heartbeat may be due.
     pub fn next_due(&self) -> Instant {
@@ -149,7 +162,8 @@ impl Core {
         if !self.engine.advance(now, &mut pending.batch, left) || self.is_full(pending) {
             return false;
         }
-        if let Some(wall_clock) = self.stamper.jumped(&*self.clock) {
+        self.notice_clock();
+        if let Some(wall_clock) = self.jumped.take() {
             self.own(now, Command::NoticeClockJump(NoticeClockJump { wall_clock }), &mut pending.batch);
         }
         if now >= self.engine.state().last_stamp().saturating_add(HEARTBEAT) {

@@ -7,9 +7,11 @@
 //! decided while the last one is being synced. Must never: know HTTP, reply before the records are durable, let readers
 //! see the deciding state.
 
+mod background;
 mod clock;
 mod core;
 mod inbox;
+mod notice;
 mod now;
 mod open;
 mod past;
@@ -24,6 +26,7 @@ pub use clock::{Clock, ManualClock, Stamper, SystemClock};
 pub use core::{Core, Pending, PublishError, commit, publish};
 pub use inbox::{Inbox, Replies, Reply, Unsealed};
 pub use leasehold_engine::Sealed;
+pub use notice::{ClockJump, Notice};
 pub use now::{Now, Observer};
 pub use open::{Opened, StartError, StartOptions};
 pub use past::state_before;

@@ -1,17 +1,18 @@
 //! Runs the steps of [`Core`] on threads: decider, writer and publisher; and in the background the checkpointer, the
 //! allocator and the snapshotter.
 
-use crate::clock::Clock;
+use crate::background::{Allocation, allocator, checkpointer, snapshotter};
+use crate::clock::{Clock, Stamper};
 use crate::core::{Core, Pending, commit, publish};
 use crate::inbox::{Inbox, Reply};
+use crate::notice::{ClockJump, Notice};
 use crate::now::Now;
 use crate::open::{Opened, StartError, StartOptions};
 use crate::queue::{Queue, Submission, Ticket};
-use crate::snapshot::take_snapshot;
 use crate::stats::Stats;
 use crate::watch::Watch;
 use leasehold_engine::{Command, Request};
-use leasehold_journal::{Journal, PrepareError};
+use leasehold_journal::Journal;
 use leasehold_model::{Identity, Instant, NodeNo};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,6 +34,8 @@ pub struct CellOptions {
     /// Called once, with the reason, when the cell must stop: after a disk failure, or if the journal contradicts this
     /// program. The daemon ends the process here.
     pub on_failure: Arc<dyn Fn(&str) + Send + Sync>,
+    /// Called with what operators should know. It runs on the threads of the cell and must be quick.
+    pub on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
 impl CellOptions {
@@ -43,27 +46,35 @@ impl CellOptions {
             checkpoint_every: Duration::from_millis(50),
             snapshot_every: 1_000_000,
             on_failure: Arc::new(|_| {}),
+            on_notice: Arc::new(|_| {}),
         }
     }
 }
 
-struct Shared {
+/// What the threads share.
+pub(crate) struct Shared {
     queue: Queue,
-    journal: Arc<dyn Journal>,
-    clock: Arc<dyn Clock>,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) clock: Arc<dyn Clock>,
     now: Arc<Now>,
-    stats: Stats,
+    pub(crate) stats: Stats,
     /// Background threads wait for this between two rounds.
     background: std::sync::Condvar,
     background_lock: Mutex<()>,
     stopping: AtomicBool,
     failed: Mutex<Option<String>>,
     on_failure: Arc<dyn Fn(&str) + Send + Sync>,
+    pub(crate) on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+    /// How stamps are made, for readers.
+    stamper: Stamper,
+    /// Bytes below which the journal takes no commands.
+    pub(crate) headroom_bytes: u64,
+    pub(crate) allocation: Mutex<Allocation>,
 }
 
 impl Shared {
     /// Stops the cell because of a failure. Only the first reason is kept.
-    fn fail(&self, why: &str) {
+    pub(crate) fn fail(&self, why: &str) {
         let first = {
             let mut failed = self.failed.lock().expect("no thread panics while it holds the reason");
             let first = failed.is_none();
@@ -83,12 +94,19 @@ impl Shared {
         self.background.notify_all();
     }
 
-    fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.failed.lock().expect("no thread panics while it holds the reason").is_some()
     }
 
+    fn clock_jumped(&self, jump: ClockJump) {
+        let stats = &self.stats;
+        let count = if jump.is_forward() { &stats.clock_jumps_forward } else { &stats.clock_jumps_back };
+        count.fetch_add(1, Ordering::Relaxed);
+        (self.on_notice)(Notice::ClockJumped(jump));
+    }
+
     /// Waits for `at_most` or until the cell stops. Returns whether to continue.
-    fn rest(&self, at_most: Duration) -> bool {
+    pub(crate) fn rest(&self, at_most: Duration) -> bool {
         let guard = self.background_lock.lock().expect("no thread panics while it holds the lock");
         if self.stopping.load(Ordering::SeqCst) {
             return false;
@@ -141,6 +159,10 @@ impl Cell {
             stopping: AtomicBool::new(false),
             failed: Mutex::new(None),
             on_failure: options.on_failure,
+            on_notice: options.on_notice,
+            stamper: core.stamper().clone(),
+            headroom_bytes: options.start.headroom_bytes,
+            allocation: Mutex::default(),
         });
         // One batch is being synced while another one is being decided, so the channel between holds none.
         let (to_writer, from_decider) = sync_channel::<Batchful>(1);
@@ -200,6 +222,19 @@ impl Cell {
     /// The number of requests that wait to be decided.
     pub fn queued(&self) -> usize {
         self.shared.queue.lock().requests.len()
+    }
+    /// The present instant by the clock of the engine. Stamps and deadlines follow it; unlike the wall clock it never goes
+    /// back.
+    pub fn time(&self) -> Instant {
+        self.shared.stamper.at(&*self.shared.clock)
+    }
+    /// By how much the wall clock is ahead of the clock of the engine, in nanoseconds; negative if it is behind.
+    pub fn clock_offset_ns(&self) -> i128 {
+        i128::from(self.shared.clock.wall().0) - i128::from(self.time().0)
+    }
+    /// Why commands are answered `journal_full`, if they are.
+    pub fn full(&self) -> Option<String> {
+        self.shared.full()
     }
     /// Why the cell stopped, if it had to.
     pub fn failure(&self) -> Option<String> {
@@ -273,6 +308,10 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
                 let can_decide = !core.is_full(&pending);
                 let work = waiting.has_work() || !requests.is_empty() || !waiting.seen.is_empty();
                 if writer_wants || waiting.stopping || (can_decide && work) {
+                    break;
+                }
+                if let Some(jump) = core.notice_clock() {
+                    shared.clock_jumped(jump);
                     break;
                 }
                 let silent = watch.next_due(core.engine().state().settings().node_timeout);
@@ -389,70 +428,5 @@ fn publisher(shared: &Shared, from_writer: &Receiver<Batchful>, give_back: &Sync
         }
         // If the decider does not need the batch, it is dropped.
         let _ = give_back.try_send(batch);
-    }
-}
-
-fn checkpointer(shared: &Shared, every: Duration) {
-    loop {
-        let going_on = shared.rest(every);
-        if shared.has_failed() {
-            return;
-        }
-        let now = shared.clock.wall();
-        match shared.journal.checkpoint(now) {
-            Ok(signed) => {
-                shared.stats.checkpoints.fetch_add(u64::from(signed.is_some()), Ordering::Relaxed);
-                shared.stats.checkpoint_covered_at_ns.store(now.0, Ordering::Relaxed);
-            }
-            Err(failure) => {
-                shared.fail(&format!("the checkpoint failed: {failure}"));
-                return;
-            }
-        }
-        if !going_on {
-            return;
-        }
-    }
-}
-
-fn allocator(shared: &Shared) {
-    while shared.rest(Duration::from_millis(20)) {
-        match shared.journal.prepare() {
-            Ok(()) => {}
-            Err(PrepareError::Failed(failure)) => {
-                shared.fail(&failure.to_string());
-                return;
-            }
-            // Not fatal: commands are answered `journal_full` until there is room again (SEMANTICS 6).
-            Err(PrepareError::Full(_) | PrepareError::Io(_)) => {
-                shared.stats.allocation_failures.fetch_add(1, Ordering::Relaxed);
-                if !shared.rest(Duration::from_secs(1)) {
-                    return;
-                }
-            }
-        }
-    }
-}
-
-fn snapshotter(shared: &Shared, every: u64) {
-    // Folding uses a processor for a while, so this thread gets a low priority. If that is not permitted, snapshots are
-    // taken anyway.
-    let _ = rustix::process::setpriority_process(None, 19);
-    let mut last = shared.journal.snapshots().ok().and_then(|sizes| sizes.last().copied()).unwrap_or(0);
-    while shared.rest(Duration::from_millis(200)) {
-        if shared.journal.checkpointed().size() < last.saturating_add(every) {
-            continue;
-        }
-        match take_snapshot(&*shared.journal) {
-            Ok(taken) => {
-                last = taken.unwrap_or(last);
-                shared.stats.snapshots.fetch_add(u64::from(taken.is_some()), Ordering::Relaxed);
-            }
-            Err(_) => {
-                shared.stats.snapshot_failures.fetch_add(1, Ordering::Relaxed);
-                // Snapshots only speed up the startup: try again after more records.
-                last = shared.journal.checkpointed().size();
-            }
-        }
     }
 }

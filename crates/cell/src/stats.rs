@@ -79,6 +79,9 @@ pub struct Stats {
     pub snapshots: AtomicU64,
     pub snapshot_failures: AtomicU64,
     pub allocation_failures: AtomicU64,
+    /// Jumps of the wall clock.
+    pub clock_jumps_forward: AtomicU64,
+    pub clock_jumps_back: AtomicU64,
     /// When the newest checkpoint last covered every record, in nanoseconds since 1970. Zero before the first
     /// checkpoint.
     pub checkpoint_covered_at_ns: AtomicU64,
@@ -101,6 +104,8 @@ impl Default for Stats {
             snapshots: AtomicU64::default(),
             snapshot_failures: AtomicU64::default(),
             allocation_failures: AtomicU64::default(),
+            clock_jumps_forward: AtomicU64::default(),
+            clock_jumps_back: AtomicU64::default(),
             checkpoint_covered_at_ns: AtomicU64::default(),
             batch_records: Histogram::new(BATCH_BOUNDS),
             append_ns: Histogram::new(LATENCY_BOUNDS_NS),

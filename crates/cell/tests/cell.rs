@@ -1,8 +1,8 @@
 //! The running cell: what callers and readers may rely on.
 
 use leasehold_cell::{
-    Cell, CellOptions, Clock, Inbox, ManualClock, Observer, Reply, Sealed, StartError, StartOptions, Submission,
-    Unsealed, take_snapshot,
+    Cell, CellOptions, Clock, ClockJump, Inbox, ManualClock, Notice, Observer, Reply, Sealed, StartError, StartOptions,
+    Submission, Unsealed, take_snapshot,
 };
 use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutTenant, ReleaseOne, RequestLease};
 use leasehold_engine::{Command, Refusal, Request, Settings, State};
@@ -268,6 +268,30 @@ fn a_full_journal_is_reported_and_not_fatal() {
         sealed,
         "reads still work and show the accepted classes"
     );
+}
+
+#[test]
+fn jumps_of_the_wall_clock_are_noticed_with_their_size_and_change_no_time() {
+    let clock = Arc::new(ManualClock::at(START));
+    let (send, notices) = mpsc::channel();
+    let mut options = options();
+    options.on_notice = Arc::new(move |notice| send.send(notice).expect("the test waits"));
+    let (cell, _) = Cell::start(memory(), clock.clone(), options).expect("the cell starts");
+    for (from, to) in [(0u64, 3600), (3600, 60), (60, 59)] {
+        let at = |seconds: u64| START.saturating_add(Span::from_secs(seconds));
+        clock.set_wall(at(to));
+        assert_eq!(cell.time(), START);
+        if from.abs_diff(to) > 1 {
+            let notice = notices.recv_timeout(std::time::Duration::from_secs(20)).expect("a notice");
+            assert_eq!(notice, Notice::ClockJumped(ClockJump { wall: at(to), expected: at(from) }));
+        }
+    }
+    clock.advance(Span::from_secs(5));
+    assert_eq!(cell.time(), START.saturating_add(Span::from_secs(5)));
+    cell.stop().expect("it stops");
+    assert!(notices.try_recv().is_err(), "a second is no jump");
+    let jumps = cell.now().published().kinds().find(|(kind, _)| *kind == "journal.clock_jumped");
+    assert_eq!(jumps, Some(("journal.clock_jumped", 2)));
 }
 
 #[test]

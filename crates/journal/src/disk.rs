@@ -31,6 +31,11 @@ pub trait Disk: Send + Sync {
     fn sync_dir(&self, dir: &str) -> io::Result<()>;
     /// Takes the lock at `path` until the guard is dropped. Fails with [`io::ErrorKind::WouldBlock`] if another has it.
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>>;
+    /// Like [`lock`](Self::lock), for the folder itself, which cannot be removed unnoticed as a file in it can. `None` if the
+    /// file system has no such locks.
+    fn lock_folder(&self) -> io::Result<Option<Box<dyn DiskLock>>> {
+        Ok(None)
+    }
 }
 
 /// An open file. Reads and writes name their offset: there is no cursor to share.
@@ -49,7 +54,13 @@ pub trait DiskFile: Send + Sync {
 }
 
 /// Holds a lock as long as it lives.
-pub trait DiskLock: Send + Sync {}
+pub trait DiskLock: Send + Sync {
+    /// Whether what was locked is still in its place. If it was moved, removed or replaced, somebody else can lock what is
+    /// there now.
+    fn is_in_place(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+}
 
 /// Reads until `bytes` is full or the file ends; returns how many it read.
 pub(crate) fn read_full(file: &dyn DiskFile, bytes: &mut [u8], offset: u64) -> io::Result<usize> {

@@ -19,6 +19,12 @@ impl Failure {
         let message = format!("what was read back is not what was appended: {what}");
         Self(Arc::new(io::Error::new(io::ErrorKind::InvalidData, message)))
     }
+    pub(crate) fn displaced() -> Self {
+        Self(Arc::new(io::Error::other(
+            "the data directory or its lock was moved, removed or replaced while the journal was open; \
+             put it back before the next start",
+        )))
+    }
     pub(crate) fn closed() -> Self {
         Self(Arc::new(io::Error::other("the journal was closed")))
     }
@@ -138,6 +144,8 @@ pub enum SnapshotError {
     NotCheckpointed {
         size: u64,
     },
+    /// The first record, whose hash is part of a snapshot, cannot be read.
+    Read(ReadError),
     Io(io::Error),
 }
 
@@ -147,6 +155,7 @@ impl fmt::Display for SnapshotError {
             Self::NotCheckpointed { size } => {
                 write!(f, "a snapshot of size {size} is ahead of the newest checkpoint")
             }
+            Self::Read(error) => write!(f, "snapshots: the first record cannot be read: {error}"),
             Self::Io(error) => write!(f, "snapshots: {error}"),
         }
     }

@@ -29,7 +29,8 @@ pub use error::{
     AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError, Unproved,
 };
 pub use file::{
-    Entry, FileJournal, Local, Mirror, Options, ReadOnly, Recovered, Scanned, SignedHead, TornTail, UnprovedTail,
+    ArchiveError, Archiver, Entry, FileJournal, Local, Mirror, Moved, Options, Plan, ReadOnly, Recovered, Scanned,
+    SignedHead, TornTail, UnprovedTail, in_use,
 };
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;

@@ -217,6 +217,12 @@ pub trait Journal: Send + Sync {
         None
     }
 
+    /// The hash of the first record, which identifies the journal; `None` before there is one. It is known even if the first
+    /// segment was moved away.
+    fn genesis(&self) -> Result<Option<Hash>, ReadError> {
+        Ok(self.record(0)?.map(|first| first.raw().hash()))
+    }
+
     /// What opening the journal found out about it (a conversion, an unproved tail that was cut or accepted). The first
     /// batch appended begins with these, in this order.
     fn to_seal(&self) -> Vec<Body> {

@@ -3,9 +3,13 @@
 use crate::disk::{Access, Disk, DiskFile, DiskLock};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// New files and folders are for their owner alone: records name users and workloads, and nobody else may write here.
+const FILE_MODE: u32 = 0o600;
+const DIRECTORY_MODE: u32 = 0o700;
 
 /// A folder of the machine's file system.
 #[derive(Clone, Debug)]
@@ -34,11 +38,11 @@ impl Disk for RealDisk {
             .collect()
     }
     fn create_dir(&self, dir: &str) -> io::Result<()> {
-        fs::create_dir_all(self.at(dir))
+        fs::DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(self.at(dir))
     }
     fn open(&self, path: &str, access: Access) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = OpenOptions::new();
-        options.read(true);
+        options.read(true).mode(FILE_MODE);
         match access {
             Access::Read => {}
             Access::Update => {
@@ -60,11 +64,17 @@ impl Disk for RealDisk {
         File::open(self.at(dir))?.sync_all()
     }
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(self.at(path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Box::new(RealLock(file))),
-            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => Err(error),
+        let path = self.at(path);
+        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(FILE_MODE).open(&path)?;
+        Ok(Box::new(RealLock::take(file, path)?))
+    }
+    fn lock_folder(&self) -> io::Result<Option<Box<dyn DiskLock>>> {
+        let folder = File::open(&self.root)?;
+        match RealLock::take(folder, self.root.clone()) {
+            Ok(lock) => Ok(Some(Box::new(lock))),
+            // Network file systems may have locks for files that are open for writing only, which a folder cannot be.
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Ok(None),
+            Err(error) => Err(error),
         }
     }
 }
@@ -90,15 +100,37 @@ impl DiskFile for RealFile {
 }
 
 /// The system releases the lock when the file is closed, also when the process dies.
-struct RealLock(File);
+struct RealLock {
+    file: File,
+    path: PathBuf,
+}
 
-impl DiskLock for RealLock {}
+impl RealLock {
+    fn take(file: File, path: PathBuf) -> io::Result<Self> {
+        match file.try_lock() {
+            Ok(()) => Ok(Self { file, path }),
+            Err(TryLockError::WouldBlock) => Err(io::ErrorKind::WouldBlock.into()),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+}
+
+impl DiskLock for RealLock {
+    fn is_in_place(&self) -> io::Result<bool> {
+        let ours = self.file.metadata()?;
+        match fs::metadata(&self.path) {
+            Ok(there) => Ok((there.dev(), there.ino()) == (ours.dev(), ours.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
 
 impl Drop for RealLock {
     /// Closing the file is not enough: a process that was forked a moment ago and has not yet executed its program shares
     /// it, and would keep the lock.
     fn drop(&mut self) {
         // If this fails, closing the file gives the lock up a little later.
-        let _ = self.0.unlock();
+        let _ = self.file.unlock();
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod config;
 #[cfg(test)]
 mod documented;
 pub(crate) mod events;
+pub(crate) mod journal;
 pub(crate) mod lease;
 pub(crate) mod quota;
 pub(crate) mod rate;
@@ -53,6 +54,9 @@ pub(crate) enum Command {
     /// Check the daemon's configuration file, or print an example
     #[command(subcommand)]
     Config(config::ConfigCommand),
+    /// Move old segments of the journal to an archive
+    #[command(subcommand)]
+    Journal(journal::JournalCommand),
     /// Run the agent of a node: send heartbeats, end processes of ended leases, confirm teardowns and wipes
     Agent(leasehold_agent::AgentArgs),
     #[command(flatten)]

@@ -4,6 +4,7 @@
 //! 0 (success), 1 (refused or not found), 2 (wrong command line) or 3 (verification failed).
 //! Never: a rule of its own about leases, records or proofs; those belong to the library crates.
 
+mod archive;
 mod audit;
 mod bench;
 mod cli;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Demo(args) => leasehold_demo::run(&args).map(|()| EXIT_OK),
         Command::Agent(args) => leasehold_agent::run(&daemon, &args).map(|()| EXIT_OK),
         Command::Config(command) => config::run(&command),
+        Command::Journal(cli::journal::JournalCommand::Archive(args)) => archive::run(&args).map(|()| EXIT_OK),
         Command::Serve(args) => serve::run(&args).map(|()| EXIT_OK),
         Command::Bench(args) => bench::run(&args),
     };

@@ -132,6 +132,9 @@ fn announce(daemon: &Daemon, url: &str) {
         if recovered.secret_lost {
             tracing::warn!("local.secret is not the one that this directory was written with: snapshots are rebuilt");
         }
+        if recovered.snapshots_missing {
+            tracing::warn!("the directory of the snapshots was missing and was created again");
+        }
         if recovered.converted {
             tracing::warn!("the journal was of format version 1; from now on it is written in version 2");
         }
@@ -142,6 +145,13 @@ fn announce(daemon: &Daemon, url: &str) {
         if let Some(torn) = &recovered.torn {
             tracing::warn!(?torn, "an incomplete batch at the end was discarded; none of it had been acknowledged");
         }
+    }
+    if let Some(segment) = daemon.missing_segment {
+        tracing::warn!(
+            segment,
+            "old segments are neither in the data directory nor in a directory of journal.archive; requests about their \
+             records are answered `archived` (410)"
+        );
     }
     for damaged in &daemon.opened.damaged_snapshots {
         tracing::warn!(damaged, "a snapshot could not be used");

@@ -124,7 +124,7 @@ pub(crate) fn authenticate(app: &App, headers: &HeaderMap) -> Result<Caller, Pro
         return Err(unauthenticated("The Authorization header must be `Bearer` and a token of this daemon."));
     };
     let hash = secret_hash(secret);
-    let now = app.clock.wall();
+    let now = app.time();
     app.now.read(|state| {
         let number = state.token_by_hash(&hash);
         let token = number.and_then(|number| state.token(number)).filter(|token| token.is_live(state, now));

@@ -5,12 +5,12 @@ use crate::live::Live;
 use crate::problem::{refusal_for, unanswered};
 use crate::reply::ask;
 use leasehold_api::Problem;
-use leasehold_cell::{Cell, Clock, Now, Sealed, Unsealed};
+use leasehold_cell::{Cell, Now, Sealed, Unsealed};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_journal::Journal;
 use leasehold_model::id::IdKind;
 use leasehold_model::record::Hash;
-use leasehold_model::{Identity, LeaseNo, PublicId};
+use leasehold_model::{Identity, Instant, LeaseNo, PublicId};
 use std::sync::Arc;
 
 /// The state of the daemon, as the routes see it.
@@ -18,7 +18,6 @@ pub(crate) struct App {
     pub(crate) cell: Arc<Cell>,
     pub(crate) now: Arc<Now>,
     pub(crate) journal: Arc<dyn Journal>,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) live: Arc<Live>,
     pub(crate) books: Arc<crate::books::BooksService>,
     pub(crate) proofs: crate::proofs::Proofs,
@@ -54,6 +53,12 @@ pub(crate) fn problem(unsealed: &Unsealed, tell: impl FnOnce(&Refusal) -> Proble
 }
 
 impl App {
+    /// The present instant by the clock of the engine. Everything about deadlines, tokens included, is answered by it: the
+    /// wall clock can be set back, and an expired token must not become valid again.
+    pub(crate) fn time(&self) -> Instant {
+        self.cell.time()
+    }
+
     /// Submits a command; completes when its records are durable and visible to readers.
     pub(crate) async fn seal(
         &self,

@@ -4,6 +4,7 @@
 //! that was durable when it arrived, so that callers read their own writes.
 
 use crate::app::App;
+use crate::archive_state::ArchiveState;
 use crate::problem::sentence;
 use crate::profiles::Profiles;
 use leasehold_api::{Problem, codes};
@@ -37,6 +38,8 @@ pub(crate) struct BooksService {
     path: PathBuf,
     /// Authenticates the entries of the file.
     key: MacKey,
+    /// Where `leasehold journal archive` reads how far the books are committed, and the directories it may use.
+    archive_state: (PathBuf, Vec<PathBuf>),
     keeper: RwLock<Option<Keeper>>,
     /// Number of records processed.
     size: AtomicU64,
@@ -55,10 +58,11 @@ fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
 }
 
 impl BooksService {
-    pub(crate) fn new(path: PathBuf, key: MacKey) -> Self {
+    pub(crate) fn new(path: PathBuf, key: MacKey, archive_state: (PathBuf, Vec<PathBuf>)) -> Self {
         Self {
             path,
             key,
+            archive_state,
             keeper: RwLock::new(None),
             size: AtomicU64::new(0),
             grown: (Mutex::new(()), Condvar::new()),
@@ -85,6 +89,13 @@ impl BooksService {
         }
     }
 
+    /// Tells the archiver which directories this daemon reads, before it serves. How far the books are committed is what
+    /// the last run said, until they are open.
+    pub(crate) fn introduce(&self) {
+        let before = ArchiveState::read(&self.archive_state.0).ok().flatten();
+        self.tell_archiver(before.unwrap_or_default().books);
+    }
+
     pub(crate) fn start(self: &Arc<Self>, journal: Arc<dyn Journal>) -> std::io::Result<JoinHandle<()>> {
         let service = Arc::clone(self);
         std::thread::Builder::new().name("books".into()).spawn(move || {
@@ -92,20 +103,39 @@ impl BooksService {
             // The lease path has precedence. If the system refuses the lower priority, the thread runs at the normal
             // one.
             let _ = rustix::process::setpriority_process(None, 10);
+            let mut reported = String::new();
             while !service.is_stopping() {
                 if let Err(error) = service.follow(&*journal) {
-                    tracing::error!(%error, "the books failed and are rebuilt");
                     *guard(service.keeper.write()) = None;
                     service.size.store(0, Ordering::Relaxed);
+                    // What cannot be read now may be readable later: a full disk, a segment in an archive that is not
+                    // available. To rebuild the books needs more of it, not less.
+                    if let BooksError::Unread(why) = error {
+                        if why != reported {
+                            tracing::error!(why, "the books cannot be read; this is tried again every second");
+                            reported = why;
+                        }
+                        service.pause();
+                        continue;
+                    }
+                    tracing::error!(%error, "the books failed and are rebuilt");
+                    service.tell_archiver(0);
                     if let Err(error) = std::fs::remove_file(&service.path)
                         && error.kind() != std::io::ErrorKind::NotFound
                     {
                         tracing::error!(%error, "cannot remove the old books");
                     }
-                    std::thread::park_timeout(Duration::from_secs(1));
+                    service.pause();
                 }
             }
         })
+    }
+
+    /// Before another attempt.
+    fn pause(&self) {
+        if !self.is_stopping() {
+            std::thread::park_timeout(Duration::from_secs(1));
+        }
     }
 
     fn is_stopping(&self) -> bool {
@@ -125,6 +155,7 @@ impl BooksService {
             tracing::warn!(why, "the books are rebuilt from the journal");
         }
         self.set_size(keeper.books.size());
+        self.tell_archiver(keeper.books.size());
         *guard(self.keeper.write()) = Some(keeper);
         let mut last_commit = Stopwatch::now();
         loop {
@@ -144,7 +175,7 @@ impl BooksService {
                 match self.commit(journal) {
                     // If the disk is full, the books continue in memory. A restart processes the uncommitted records
                     // again.
-                    Err(BooksError::Io(why)) => tracing::warn!(why, "cannot write the books"),
+                    Err(BooksError::Io(why) | BooksError::Unread(why)) => tracing::warn!(why, "cannot write the books"),
                     committed => committed?,
                 }
                 last_commit = Stopwatch::now();
@@ -184,7 +215,21 @@ impl BooksService {
     /// Readers can continue while the file is written, because only this thread changes the books.
     fn commit(&self, journal: &dyn Journal) -> Result<(), BooksError> {
         let written = guard(self.keeper.read()).as_ref().expect("this thread opened the books").write(journal)?;
-        self.with_mut(|keeper| keeper.written(written))
+        let size = self.with_mut(|keeper| {
+            keeper.written(written)?;
+            Ok(keeper.books.size())
+        })?;
+        self.tell_archiver(size);
+        Ok(())
+    }
+
+    /// The books have committed this many records.
+    fn tell_archiver(&self, books: u64) {
+        let (path, archives) = &self.archive_state;
+        let state = ArchiveState { books, archives: archives.clone() };
+        if let Err(error) = state.write(path) {
+            tracing::debug!(%error, "cannot write archive.state; old segments can be archived later");
+        }
     }
 
     fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {
@@ -240,7 +285,7 @@ pub(crate) async fn ask<T: Send + 'static>(
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
     when_caught_up(app, &app.books.report_permits, |app| {
-        let wall = app.clock.wall();
+        let wall = app.time();
         let as_of = {
             let mut keeper = guard(app.books.keeper.write());
             let keeper = keeper.as_mut().ok_or_else(|| problem(&BooksError::Damaged))?;

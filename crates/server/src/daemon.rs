@@ -14,11 +14,12 @@ use crate::routes::router;
 use crate::scans::Scans;
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
-use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
+use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsealed};
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Request};
 use leasehold_journal::disk::Disk;
 use leasehold_journal::{Journal, Local, MacKey, RealDisk, Recovered, UnprovedTail};
+use leasehold_model::record::Hash;
 use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
 use std::fmt;
 use std::fs;
@@ -99,6 +100,8 @@ pub struct Daemon {
     live_thread: JoinHandle<()>,
     books_thread: JoinHandle<()>,
     tls: Option<Tls>,
+    /// The first segment that is neither in the data directory nor in an archive, if some were moved away.
+    pub missing_segment: Option<u32>,
     /// The result of opening the journal.
     pub recovered: Option<Recovered>,
     pub opened: Opened,
@@ -114,6 +117,15 @@ impl Daemon {
             _ => None,
         };
         let directory = DataDirectory::prepare(&config.data).map_err(DaemonError::DataDirectory)?;
+        let open_to_all = crate::permissions::check(&directory.data).map_err(DaemonError::DataDirectory)?;
+        if let Some(open) = open_to_all {
+            tracing::warn!(
+                path = %open.path.display(),
+                mode = format!("{:04o}", open.mode),
+                "all users of this machine may look into the data directory, which contains names of users and \
+                 workloads; chmod 700 makes it private"
+            );
+        }
         let keys = directory
             .keys(config.origin.as_deref(), &config.origin_or_default())
             .map_err(DaemonError::DataDirectory)?;
@@ -121,6 +133,10 @@ impl Daemon {
         let public_key = keys.public_keys()[0];
         let mut local = Local::new(directory.secret().map_err(DaemonError::DataDirectory)?);
         local.tail = start.unproved_tail;
+        for archive in config.journal.archive.iter().filter(|path| !path.is_dir()) {
+            let archive = archive.display();
+            tracing::warn!(%archive, "a directory of journal.archive does not exist; start again once it does");
+        }
         let archives = config.journal.archive.iter();
         local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
         let books_key = local.secret.books().clone();
@@ -128,27 +144,47 @@ impl Daemon {
             .open_journal(keys, config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
         let journal: Arc<dyn Journal> = Arc::new(journal);
+        // Everything that can stop the start is checked before the first record is sealed.
         check_books(&directory, &*journal, &books_key)?;
+        genesis(&*journal)?;
         let mut start_options = StartOptions::new(software(), public_key);
         start_options.accept_clock = start.accept_clock;
         let mut options = config.cell_options(start_options);
         options.on_failure = start.on_failure;
+        options.on_notice = Arc::new(|notice| crate::notices::log(&notice));
         let (cell, opened) =
             Cell::start(Arc::clone(&journal), Arc::clone(&start.clock), options).map_err(DaemonError::Start)?;
         let cell = Arc::new(cell);
         let wanted = config.engine.over(&cell.now().read(|state| state.settings().clone()));
         if cell.now().read(|state| *state.settings() != wanted) {
-            sealed(cell.operate(Command::ChangeSettings(wanted)), "the settings under `engine:` are invalid")?;
+            match cell.operate(Command::ChangeSettings(wanted)) {
+                // On a full disk the daemon starts all the same, to answer reads.
+                Err(Unsealed::JournalFull) => tracing::warn!("the disk is full: the settings under `engine:` wait"),
+                reply => sealed(reply, "the settings under `engine:` are invalid")?,
+            }
         }
-        let began = start.clock.wall();
+        let began = cell.time();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
-        let app = assemble(&config, &directory, books_key, cell, journal, start.clock, began)?;
+        let missing_segment = journal.missing_segment();
+        let app = assemble(&config, &directory, books_key, cell, journal, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
+        app.books.introduce();
         let books_thread = app.books.start(Arc::clone(&app.journal));
         let starting = |error| DaemonError::Io { what: "cannot start the books thread".into(), error };
         let books_thread = books_thread.map_err(starting)?;
-        Ok(Self { app, config, directory, live_thread, books_thread, tls, recovered, opened, operator_token })
+        Ok(Self {
+            app,
+            config,
+            directory,
+            live_thread,
+            books_thread,
+            tls,
+            missing_segment,
+            recovered,
+            opened,
+            operator_token,
+        })
     }
 
     pub fn data_directory(&self) -> &DataDirectory {
@@ -205,6 +241,11 @@ fn check_books(directory: &DataDirectory, journal: &dyn Journal, key: &MacKey) -
     }
 }
 
+/// The hash of the first record; `None` in a new journal.
+fn genesis(journal: &dyn Journal) -> Result<Option<Hash>, DaemonError> {
+    journal.genesis().map_err(|error| DaemonError::Refused(format!("cannot read the first record: {error}")))
+}
+
 fn sealed(reply: Reply, what: &str) -> Result<(), DaemonError> {
     match reply {
         Ok(_) => Ok(()),
@@ -259,16 +300,15 @@ fn assemble(
     books_key: MacKey,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
-    clock: Arc<dyn Clock>,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
-    let first =
-        journal.record(0).map_err(|error| DaemonError::Refused(format!("cannot read the first record: {error}")))?;
-    let genesis = first.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?.raw().hash();
+    let genesis = genesis(&*journal)?.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?;
     let now = Arc::clone(cell.now());
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
-    let books = Arc::new(BooksService::new(directory.books(), books_key));
+    let archives = config.journal.archive.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
+    let archive_state = (directory.archive_state(), archives.collect());
+    let books = Arc::new(BooksService::new(directory.books(), books_key, archive_state));
     let observing = now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "a cell has one observer");
     let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
@@ -280,7 +320,6 @@ fn assemble(
     Ok(Arc::new(App {
         now,
         journal,
-        clock,
         live,
         books,
         proofs: Proofs::default(),

@@ -26,7 +26,7 @@ pub struct DataDirectoryError {
 }
 
 impl DataDirectoryError {
-    fn new(code: &'static str, path: &Path, what: impl fmt::Display) -> Self {
+    pub(crate) fn new(code: &'static str, path: &Path, what: impl fmt::Display) -> Self {
         Self { code, what: format!("{}: {what}", path.display()) }
     }
     pub fn code(&self) -> &'static str {
@@ -68,6 +68,10 @@ impl DataDirectory {
     pub fn books(&self) -> PathBuf {
         self.data.join("books.redb")
     }
+    /// What `leasehold journal archive` needs to know of the daemon.
+    pub fn archive_state(&self) -> PathBuf {
+        self.data.join("archive.state")
+    }
     pub fn operator_token(&self) -> PathBuf {
         self.data.join("operator.token")
     }
@@ -98,6 +102,12 @@ impl DataDirectory {
             }
             Err(error) => Err(key_error(error)),
         }
+    }
+
+    /// The secret in the data directory, if it is there. It may be a systemd credential, which only the daemon can read.
+    pub fn own_secret(&self) -> Result<Option<Secret>, DataDirectoryError> {
+        let path = self.data.join(SECRET);
+        Secret::load(&path).map_err(|error| secret_error(&path, &error))
     }
 
     /// The data directory's secret: the systemd credential of that name, or the file here, which is created where there

@@ -18,12 +18,13 @@ pub(super) struct WithArchives {
 /// The directories of an archive that may contain segments: its own, or those of a copied data directory.
 const PLACES: [&str; 2] = ["", JOURNAL];
 
-/// The numbers of the segments in the archives.
+/// The numbers of the segments in the archives. A directory that does not exist, such as one that is not mounted, contains
+/// none: whether they are needed shows later.
 pub(super) fn archived(archives: &[Arc<dyn Disk>]) -> io::Result<BTreeSet<u32>> {
     let mut numbers = BTreeSet::new();
     for (archive, place) in archives.iter().flat_map(|archive| PLACES.map(|place| (archive, place))) {
         let names = match archive.list(place) {
-            Err(error) if !place.is_empty() && error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             names => names?,
         };
         numbers.extend(names.iter().filter_map(|name| match JournalFile::named(name) {
@@ -68,5 +69,8 @@ impl Disk for WithArchives {
     }
     fn lock(&self, path: &str) -> io::Result<Box<dyn DiskLock>> {
         self.data.lock(path)
+    }
+    fn lock_folder(&self) -> io::Result<Option<Box<dyn DiskLock>>> {
+        self.data.lock_folder()
     }
 }

@@ -7,14 +7,14 @@
 use super::anchor::{Anchor, AnchorFile};
 use super::batches::BatchReader;
 use super::layout::{ANCHOR, JOURNAL, JournalFile, remove_temporaries, segment_path, tree_path};
+use super::lock::Lock;
 use super::mirror_state::{COLLECTOR, State};
 use super::options::Options;
-use super::recovery::take_lock;
 use super::segment::{HEADER_BYTES, HEADER_BYTES_U64, Header, origin_hash};
 use super::tail::write_again;
 use super::tree_file::TreeFile;
 use crate::admission::{CONVERTED, head_of};
-use crate::disk::{Access, Disk, DiskFile, DiskLock, read_full};
+use crate::disk::{Access, Disk, DiskFile, read_full};
 use crate::error::{Failure, Misfit, OpenError};
 use crate::fold::{Broken, Flaw, Fold};
 use crate::provider::{Head, Position};
@@ -51,7 +51,7 @@ pub struct Mirror {
     /// What a checkpoint has proved.
     proved: State,
     anchor: Option<AnchorFile>,
-    _lock: Box<dyn DiskLock>,
+    _lock: Lock,
 }
 
 /// The segment that is written to.
@@ -77,7 +77,7 @@ impl Mirror {
         options.check()?;
         let opening = || OpenError::io("opening the copy");
         disk.create_dir("").map_err(opening())?;
-        let lock = take_lock(disk.as_ref())?;
+        let lock = Lock::take(disk.as_ref())?;
         disk.create_dir(JOURNAL).map_err(opening())?;
         let mut state = match State::read(disk.as_ref())? {
             Some(state) => state,

@@ -3,10 +3,13 @@
 mod allocate;
 mod anchor;
 mod archive;
+mod archive_copy;
+mod archiver;
 mod batches;
 mod checkpointer;
 mod index;
 mod layout;
+mod lock;
 mod mirror;
 mod mirror_state;
 mod options;
@@ -22,13 +25,15 @@ mod tail;
 mod tree_file;
 mod writer;
 
+pub use archiver::{ArchiveError, Archiver, Moved, Plan};
+pub use lock::in_use;
 pub use mirror::Mirror;
 pub use options::{Local, Options, UnprovedTail};
 pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
 pub use recovery::{Recovered, TornTail};
 
 use crate::admission::Admission;
-use crate::disk::{Disk, DiskLock, is_full};
+use crate::disk::{Disk, is_full};
 use crate::error::{AppendError, Failure, OpenError, PrepareError, ReadError, SnapshotError};
 use crate::keyring::Keys;
 use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, VisitBatch};
@@ -36,7 +41,9 @@ use crate::retention::snapshots_to_remove;
 use checkpointer::Checkpointer;
 use index::Index;
 use leasehold_model::body::Body;
+use leasehold_model::record::Hash;
 use leasehold_model::{Batch, Instant};
+use lock::Lock;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
@@ -51,6 +58,8 @@ pub struct FileJournal {
     keys: Arc<Keys>,
     local: Local,
     epoch: u64,
+    /// The hash of the first record, once it was needed.
+    genesis: OnceLock<Hash>,
     /// What this start found out about the journal, to be sealed before anything else.
     to_seal: Vec<Body>,
     checkpointer: Mutex<Checkpointer>,
@@ -65,7 +74,7 @@ pub struct FileJournal {
     /// Nanoseconds of the last sync of a batch.
     sync_ns: AtomicU64,
     failure: OnceLock<Failure>,
-    lock: Mutex<Option<Box<dyn DiskLock>>>,
+    lock: Mutex<Option<Lock>>,
 }
 
 impl FileJournal {
@@ -102,7 +111,7 @@ impl FileJournal {
         options: Options,
         keys: Arc<Keys>,
         local: Local,
-        lock: Box<dyn DiskLock>,
+        lock: Lock,
         mut checkpointer: Checkpointer,
         index: Index,
         current: Option<Current>,
@@ -130,6 +139,7 @@ impl FileJournal {
             keys,
             local,
             epoch: checkpointer.epoch,
+            genesis: OnceLock::new(),
             to_seal,
             checkpointer: Mutex::new(checkpointer),
             writer: Mutex::new(writer),
@@ -154,21 +164,45 @@ impl FileJournal {
         self.failure.get_or_init(|| failure).clone()
     }
 
-    /// Allocates the next segment if none is ready.
+    /// Stops the journal if the directory is no longer the one that was locked: another process may write there.
+    fn check_lock(&self) -> Result<(), Failure> {
+        let lock = locked(&self.lock);
+        lock.as_ref().map_or(Ok(()), Lock::check).map_err(|failure| self.stop(failure))
+    }
+
+    /// Allocates the next segment if none is ready, and completes one that is shorter than it should be.
     fn allocate_next(&self) -> io::Result<()> {
         let mut allocating = locked(&self.allocating);
-        if locked(&self.prepared).is_some() {
-            return Ok(());
-        }
-        let number = *allocating;
         let capacity = self.options.segment_bytes;
-        let file = allocate::allocate_segment(self.disk.as_ref(), number, capacity)?;
-        *allocating += 1;
+        let ready = locked(&self.prepared).as_ref().map(|next| (next.number, Arc::clone(&next.file), next.capacity));
+        let (number, file, had) = match ready {
+            Some((_, _, had)) if had >= capacity => return Ok(()),
+            Some(short) => short,
+            None => {
+                let next = allocate::allocate_segment(self.disk.as_ref(), *allocating, capacity)?;
+                *allocating += 1;
+                let ready = (next.number, Arc::clone(&next.file), next.capacity);
+                self.set_prepared(next);
+                ready
+            }
+        };
+        if had < capacity {
+            // An append may begin the segment meanwhile: it uses what was there before.
+            allocate::extend_segment(file.as_ref(), had, capacity)?;
+            let mut prepared = locked(&self.prepared);
+            if let Some(next) = prepared.as_mut().filter(|next| next.number == number) {
+                next.capacity = capacity;
+                self.room.fetch_max(capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    fn set_prepared(&self, next: Prepared) {
         // The room is set with the lock held, here and in `append`: it must not be less than what is ready.
         let mut prepared = locked(&self.prepared);
-        *prepared = Some(Prepared { number, file, capacity });
-        self.room.fetch_max(capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
-        Ok(())
+        self.room.fetch_max(next.capacity - segment::HEADER_BYTES_U64, Ordering::Relaxed);
+        *prepared = Some(next);
     }
 
     fn try_checkpoint(&self, now: Instant) -> Result<Option<SignedCheckpoint>, Failure> {
@@ -177,6 +211,7 @@ impl FileJournal {
         if self.head().size == locked(&self.checkpointed).size() {
             return Ok(None);
         }
+        self.check_lock()?;
         checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
         let checkpoint = checkpointer.seal(self.disk.as_ref(), &self.keys, now, false)?;
         *locked(&self.checkpointed) = checkpoint.clone();
@@ -184,7 +219,7 @@ impl FileJournal {
     }
 
     fn owner(&self) -> snapshot::Owner<'_> {
-        snapshot::Owner { origin: self.origin(), mac: &self.local.secret.snapshot }
+        snapshot::Owner { origin: self.origin(), mac: Some(&self.local.secret.snapshot) }
     }
 
     /// Ends appends, unless the journal has failed or was closed before.
@@ -205,15 +240,26 @@ impl FileJournal {
         Ok(())
     }
 
-    /// Gives the space back that was allocated ahead.
+    /// Gives the space back that was allocated ahead, but for a reserve: if the disk is full at the next start, the records
+    /// of that start must fit. It is a short segment that is not begun, or, if the disk is full already, what was allocated
+    /// after the last record.
     fn trim(&self) -> io::Result<()> {
         let writer = locked(&self.writer);
-        if let Some(next) = locked(&self.prepared).take() {
-            self.disk.remove(&layout::segment_path(next.number))?;
-            self.disk.sync_dir(layout::JOURNAL)?;
-        }
+        let number = locked(&self.allocating);
+        let reserve = self.options.reserve_bytes();
+        let bytes = segment::HEADER_BYTES_U64 + reserve;
+        let next = locked(&self.prepared).take();
+        let kept = match next {
+            Some(next) => next.file.set_len(next.capacity.min(bytes)).and_then(|()| next.file.sync()),
+            None => allocate::allocate_segment(self.disk.as_ref(), *number, bytes).map(drop),
+        };
+        let padding = match kept {
+            Ok(()) => 0,
+            Err(error) if is_full(&error) => reserve,
+            Err(error) => return Err(error),
+        };
         if let Some(current) = &writer.current {
-            current.file.set_len(current.at)?;
+            current.file.set_len(current.capacity.min(current.at + padding))?;
             current.file.sync()?;
         }
         Ok(())
@@ -258,6 +304,10 @@ impl Journal for FileJournal {
 
     fn prepare(&self) -> Result<(), PrepareError> {
         self.working().map_err(PrepareError::Failed)?;
+        let ready = locked(&self.prepared).as_ref().is_some_and(|next| next.capacity >= self.options.segment_bytes);
+        if !ready {
+            self.check_lock().map_err(PrepareError::Failed)?;
+        }
         self.allocate_next().map_err(|error| match is_full(&error) {
             true => PrepareError::Full(error),
             false => PrepareError::Io(error),
@@ -280,7 +330,8 @@ impl Journal for FileJournal {
         if at.size() > locked(&self.checkpointed).size() {
             return Err(SnapshotError::NotCheckpointed { size: at.size() });
         }
-        Ok(snapshot::write(self.disk.as_ref(), &self.owner(), at, state)?)
+        let genesis = self.genesis().map_err(SnapshotError::Read)?.unwrap_or_default();
+        Ok(snapshot::write(self.disk.as_ref(), &self.owner(), &genesis, at, state)?)
     }
 
     fn snapshots(&self) -> Result<Vec<u64>, SnapshotError> {
@@ -314,6 +365,14 @@ impl Journal for FileJournal {
 
     fn missing_segment(&self) -> Option<u32> {
         locked(&self.index).missing
+    }
+
+    fn genesis(&self) -> Result<Option<Hash>, ReadError> {
+        if let Some(known) = self.genesis.get() {
+            return Ok(Some(*known));
+        }
+        let first = self.record(0)?;
+        Ok(first.map(|first| *self.genesis.get_or_init(|| first.raw().hash())))
     }
 
     fn to_seal(&self) -> Vec<Body> {

@@ -55,6 +55,12 @@ impl Default for Options {
 }
 
 impl Options {
+    /// Bytes that a clean stop keeps allocated after the last record. If the disk is full at the next start, the records of
+    /// that start still fit, and many more starts after it.
+    pub(super) fn reserve_bytes(&self) -> u64 {
+        self.segment_bytes / 64
+    }
+
     pub(super) fn check(&self) -> Result<(), OpenError> {
         if (SEGMENT_BYTES_MIN..=SEGMENT_BYTES_MAX).contains(&self.segment_bytes) {
             Ok(())

@@ -3,28 +3,29 @@
 use super::FileJournal;
 use super::allocate::extend_segment;
 use super::anchor::{AnchorFile, Authenticity, FoundAnchor};
-use super::archive::{WithArchives, archived};
+use super::archive::WithArchives;
 use super::checkpointer::{Boundary, Checkpointer};
 use super::index::{Index, Segment};
-use super::layout::{JOURNAL, LOCK, SNAPSHOTS, remove_temporaries, segment_path, tree_path};
+use super::layout::{JOURNAL, SNAPSHOTS, remove_temporaries, segment_path, tree_path};
+use super::lock::Lock;
 use super::options::{Local, Options};
 use super::replay::{CutTail, Passed, Replay, Replayed, Stop, Torn};
 use super::segment::{HEADER_BYTES_U64, Header};
-use super::snapshot::Owner;
+use super::snapshot::{self, Owner};
 use super::start::starts;
 use super::survey::Survey;
 use super::tail::{cut, end_of_bytes, write_again};
 use super::tree_file::TreeFile;
 use super::writer::Current;
-use crate::disk::{Disk, DiskLock, is_full};
+use crate::disk::{Disk, is_full};
 use crate::error::{Failure, OpenError};
 use crate::fold::Fold;
 use crate::keyring::Keys;
 use crate::provider::{Head, Position};
 use leasehold_model::body::{Body, Converted, TailAction, TailResolved};
+use leasehold_model::record::Hash;
 use leasehold_model::{FORMAT_VERSION, Instant};
 use leasehold_tlog::VerifierKey;
-use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
 
@@ -45,6 +46,8 @@ pub struct Recovered {
     pub secret_lost: bool,
     /// The journal was written in format version 1 so far.
     pub converted: bool,
+    /// The directory of the snapshots was missing and was created again.
+    pub snapshots_missing: bool,
     /// What the operator decided about records that could not be authenticated.
     pub tail_resolved: Option<TailResolved>,
 }
@@ -65,14 +68,6 @@ pub struct TornTail {
     pub bytes: u64,
 }
 
-pub(super) fn take_lock(disk: &dyn Disk) -> Result<Box<dyn DiskLock>, OpenError> {
-    disk.lock(LOCK).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => OpenError::InUse,
-        io::ErrorKind::NotFound => OpenError::NoJournal,
-        _ => OpenError::io("locking the journal")(error),
-    })
-}
-
 /// Creates the directories and the anchor of an empty journal.
 pub(super) fn create(
     disk: Arc<dyn Disk>,
@@ -84,10 +79,10 @@ pub(super) fn create(
     options.check()?;
     let creating = || OpenError::io("creating the journal");
     disk.create_dir("").map_err(creating())?;
-    let lock = take_lock(disk.as_ref())?;
+    let lock = Lock::take(disk.as_ref())?;
     disk.create_dir(JOURNAL).map_err(creating())?;
     disk.create_dir(SNAPSHOTS).map_err(creating())?;
-    let survey = Survey::take(disk.as_ref(), &BTreeSet::new(), keys.origin())?;
+    let survey = Survey::take(disk.as_ref(), &[], keys.origin())?;
     let begun = !survey.segments.is_empty() || survey.torn_beginning.is_some();
     match AnchorFile::open(disk.as_ref(), Some(&local.secret.anchor)) {
         // What is left of an interrupted creation may be created again.
@@ -121,15 +116,16 @@ pub(super) fn open(
         true => disk,
         false => Arc::new(WithArchives { data: disk, archives: local.archives.clone() }),
     };
-    let lock = take_lock(disk.as_ref())?;
+    let lock = Lock::take(disk.as_ref())?;
     let found = find(disk.as_ref(), &options, &keys, &local)?;
-    let recovered = found.recovered();
+    let mut recovered = found.recovered();
     let epoch = found.anchor.anchor.epoch.max(found.replayed.fold.epoch());
     let epoch = epoch.checked_add(1).ok_or(OpenError::EpochsExhausted)?;
 
     // Everything was verified. From here on the directory is changed.
+    recovered.snapshots_missing = create_snapshots(disk.as_ref()).map_err(OpenError::io("creating snapshots"))?;
     let current = put_in_order(disk.as_ref(), &options, &found)?;
-    let Found { anchor, survey, replayed, .. } = found;
+    let Found { anchor, survey, replayed, genesis, .. } = found;
     let index = index_of(&survey, &replayed, options.index_bytes);
     let boundaries =
         replayed.passed.into_iter().map(|passed| boundary(passed, &keys)).collect::<Result<_, _>>().map_err(failed)?;
@@ -142,6 +138,9 @@ pub(super) fn open(
     };
     let to_seal = recovered.to_seal();
     let journal = FileJournal::assemble(disk, options, keys, local, lock, checkpointer, index, current, to_seal, now)?;
+    if let Some(genesis) = genesis {
+        journal.genesis.get_or_init(|| genesis);
+    }
     if recovered.converted {
         journal.allocate_next().map_err(OpenError::io("allocating a segment of the new format version"))?;
     }
@@ -154,6 +153,7 @@ struct Found {
     survey: Survey,
     replayed: Replayed,
     verified_from: u64,
+    genesis: Option<Hash>,
 }
 
 impl Found {
@@ -171,6 +171,7 @@ impl Found {
             anchor_slot_damaged: self.anchor.slot_damaged,
             secret_lost: self.anchor.authenticity == Authenticity::Unknown,
             converted: self.replayed.last.as_ref().is_some_and(|last| last.version < FORMAT_VERSION),
+            snapshots_missing: false,
             tail_resolved: self.tail_resolved(),
         }
     }
@@ -188,11 +189,7 @@ impl Found {
 fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Result<Found, OpenError> {
     let survey = match disk.list(JOURNAL) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Survey::default(),
-        _ => {
-            let archived =
-                archived(&local.archives).map_err(OpenError::io("listing the segments in journal.archive"))?;
-            Survey::take(disk, &archived, keys.origin())?
-        }
+        _ => Survey::take(disk, &local.archives, keys.origin())?,
     };
     let begun = !survey.segments.is_empty() || survey.torn_beginning.is_some();
     let anchor = match AnchorFile::open(disk, Some(&local.secret.anchor)) {
@@ -212,7 +209,16 @@ fn find(disk: &dyn Disk, options: &Options, keys: &Keys, local: &Local) -> Resul
         let key = VerifierKey::new(keys.origin(), &key).map_or(anchor.anchor.key, |key| key.id());
         return Err(OpenError::MissingKey { key });
     }
-    Ok(Found { anchor, survey, replayed, verified_from })
+    let genesis = genesis(disk, &survey, keys.origin(), local)?;
+    Ok(Found { anchor, survey, replayed, verified_from, genesis })
+}
+
+/// The hash of the first record where its segment was moved away: public IDs are derived from it. A snapshot contains it.
+fn genesis(disk: &dyn Disk, survey: &Survey, origin: &str, local: &Local) -> Result<Option<Hash>, OpenError> {
+    let Some(segment) = survey.missing else { return Ok(None) };
+    let owner = Owner { origin, mac: Some(&local.secret.snapshot) };
+    let reading = OpenError::io("reading the snapshots");
+    snapshot::genesis(disk, &owner).map_err(reading)?.ok_or(OpenError::MissingSegment { segment }).map(Some)
 }
 
 /// Replays from the nearest start that leads to the anchor.
@@ -235,7 +241,7 @@ fn replay(
         tail: local.tail,
         spacing: options.index_bytes,
     };
-    let owner = Owner { origin: &anchor.origin, mac: &local.secret.snapshot };
+    let owner = Owner { origin: &anchor.origin, mac: Some(&local.secret.snapshot) };
     let mut mismatch = "tree";
     for start in starts(disk, survey, &owner, anchor.head.size)? {
         let reading = OpenError::io("reading where verification can begin");
@@ -251,6 +257,17 @@ fn replay(
         }
     }
     Err(OpenError::AnchorMismatch { size: anchor.head.size, what: mismatch })
+}
+
+/// Snapshots can be deleted at any time, also with their directory. Returns whether it was missing.
+fn create_snapshots(disk: &dyn Disk) -> io::Result<bool> {
+    match disk.list(SNAPSHOTS) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            disk.create_dir(SNAPSHOTS)?;
+            disk.sync_dir("").map(|()| true)
+        }
+        listed => listed.map(|_| false),
+    }
 }
 
 /// Cuts the torn end, makes the last batch durable, removes leftovers, and makes the last segment ready.
@@ -317,15 +334,23 @@ fn discard(disk: &dyn Disk, survey: &Survey, replayed: &Replayed, tail: CutTail)
 
 /// The last segment, allocated to its full length again. On a full disk it is as long as it is.
 fn ready(last: &super::replay::LastSegment, options: &Options) -> io::Result<Current> {
-    let mut capacity = last.file.len()?;
-    if capacity < options.segment_bytes {
-        match extend_segment(last.file.as_ref(), last.end, options.segment_bytes) {
-            Ok(()) => capacity = options.segment_bytes,
-            Err(error) if is_full(&error) => capacity = last.file.len()?,
-            Err(error) => return Err(error),
+    let (file, end) = (last.file.as_ref(), last.end);
+    let had = file.len()?.max(end);
+    let mut capacity = had;
+    if had < options.segment_bytes {
+        // What the stop left after the last record is written again first, so that it is allocated for certain.
+        for (from, to) in [(end, had), (had, options.segment_bytes)] {
+            match extend_segment(file, from, to) {
+                Ok(()) => capacity = to,
+                Err(error) if is_full(&error) => {
+                    capacity = file.len()?;
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
         }
     }
-    Ok(Current { number: last.number, file: last.file.clone(), at: last.end, capacity })
+    Ok(Current { number: last.number, file: last.file.clone(), at: end, capacity })
 }
 
 fn index_of(survey: &Survey, replayed: &Replayed, spacing: u64) -> Index {

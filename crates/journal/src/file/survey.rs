@@ -1,6 +1,7 @@
 //! The contents of the directory `journal`: which segments there are, which are begun, and whether they follow each
 //! other.
 
+use super::archive::archived;
 use super::layout::{JOURNAL, JournalFile, segment_path};
 use super::segment::{HEADER_BYTES, Header, HeaderFlaw, origin_hash};
 use super::tail::{Tail, end_of_bytes, inspect};
@@ -36,8 +37,8 @@ enum Found {
 }
 
 impl Survey {
-    /// `archived` are the numbers of the segments that can be read elsewhere.
-    pub(super) fn take(disk: &dyn Disk, archived: &BTreeSet<u32>, origin: &str) -> Result<Self, OpenError> {
+    /// Segments that were moved away count if they are in an archive.
+    pub(super) fn take(disk: &dyn Disk, archives: &[Arc<dyn Disk>], origin: &str) -> Result<Self, OpenError> {
         let mut survey = Self::default();
         let mut numbers = BTreeSet::new();
         let names = disk.list(JOURNAL).map_err(OpenError::io("listing the journal's segments"))?;
@@ -56,6 +57,8 @@ impl Survey {
                 }
             }
         }
+        // Listed after the data directory: a segment that is being moved away meanwhile is in one of the two.
+        let archived = archived(archives).map_err(OpenError::io("listing the segments in journal.archive"))?;
         // Those right before the first one here; a gap ends them.
         if let Some(mut first) = numbers.first().copied() {
             while first > 1 && archived.contains(&(first - 1)) {

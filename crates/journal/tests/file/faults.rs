@@ -1,8 +1,9 @@
 //! Full disks are survived, failing ones stop the journal.
 
 use crate::faulty_disk::{FaultyDisk, Random, create, open};
-use leasehold_journal::conformance::{append, batch, check_records, keys, stamp};
-use leasehold_journal::{AppendError, Journal, PrepareError};
+use leasehold_journal::conformance::{append, batch, check_records, keys, local, stamp};
+use leasehold_journal::{AppendError, FileJournal, Journal, Options, PrepareError};
+use std::sync::Arc;
 
 const SEGMENT: &str = "journal/00000001.seg";
 
@@ -150,4 +151,42 @@ fn a_failed_anchor_stops_the_journal() {
     let (journal, recovered) = open(&disk, &keys).unwrap();
     assert_eq!(recovered.size, 3);
     check_records(&journal, &keys, 3);
+}
+
+#[test]
+fn a_start_on_a_full_disk_has_room_for_its_records() {
+    let keys = keys();
+    let options = Options { segment_bytes: 128 << 10, index_bytes: 512 };
+    let open = |disk: &FaultyDisk| {
+        let disk = Arc::new(disk.clone());
+        FileJournal::open(disk, options, keys.clone(), local(), stamp(0)).unwrap().0
+    };
+    // Wherever in a segment the stop was, also near its end.
+    for batches in [1, 40, 88, 89, 90, 91, 92, 93, 94, 95] {
+        let disk = FaultyDisk::default();
+        let shared = Arc::new(disk.clone());
+        let journal = FileJournal::create(shared, options, keys.clone(), local(), stamp(0)).unwrap();
+        for _ in 0..batches {
+            append(&journal, &keys, 9);
+        }
+        journal.prepare().unwrap();
+        journal.close(stamp(0)).unwrap();
+        drop(journal);
+        // The disk has not one byte left, again and again.
+        for round in 0..4 {
+            disk.limit(Some(disk.bytes()));
+            let journal = open(&disk);
+            let size = journal.head().size;
+            let _ = journal.prepare();
+            let appended = journal.append(&mut batch(&keys, size, 2));
+            appended.unwrap_or_else(|error| panic!("{batches} batches, round {round}: {error}"));
+            assert!(matches!(journal.prepare(), Err(PrepareError::Full(_))));
+            journal.close(stamp(0)).unwrap();
+        }
+        disk.limit(None);
+        let journal = open(&disk);
+        journal.prepare().unwrap();
+        assert!(journal.room() >= options.segment_bytes - 96);
+        check_records(&journal, &keys, batches * 9 + 8);
+    }
 }

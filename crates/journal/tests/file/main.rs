@@ -5,6 +5,7 @@
 // Sizes in tests fit.
 #![allow(clippy::cast_possible_truncation)]
 
+mod archiver;
 mod authenticity;
 mod crash;
 mod faults;

@@ -8,6 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
 /// A daemon with its own port and data directory.
@@ -15,6 +16,8 @@ pub(crate) struct Daemon {
     pub(crate) folder: TempDir,
     pub(crate) url: String,
     pub(crate) process: Child,
+    /// What it has logged so far.
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Daemon {
@@ -25,11 +28,23 @@ impl Daemon {
     /// A daemon on this address, and what it logged during startup.
     pub(crate) fn listening_on(address: &str) -> (Self, Vec<String>) {
         let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir(folder.path().join("home")).unwrap();
-        let data = folder.path().join("data");
+        let daemon = Self::serving(folder, &format!("--listen {address} --data {{}}/data"));
+        let logged = daemon.log.lock().unwrap().clone();
+        (daemon, logged)
+    }
+
+    /// A daemon with these options of `serve`, in which `{}` is the path of the folder.
+    pub(crate) fn serving(folder: TempDir, options: &str) -> Self {
+        Self::try_serving(folder, options).unwrap_or_else(|(_, log)| panic!("it did not start: {log:#?}"))
+    }
+
+    /// Like `serving`; if the daemon refuses to start, the folder and what it said.
+    pub(crate) fn try_serving(folder: TempDir, options: &str) -> Result<Self, (TempDir, Vec<String>)> {
+        let at = folder.path().to_str().expect("UTF-8");
+        fs::create_dir_all(folder.path().join("home")).unwrap();
         let mut process = Command::new(BINARY)
-            .args(["serve", "--listen", address, "--data"])
-            .arg(&data)
+            .arg("serve")
+            .args(options.split(' ').map(|word| word.replace("{}", at)))
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -37,17 +52,36 @@ impl Daemon {
             .spawn()
             .expect("the daemon starts");
         let mut lines = BufReader::new(process.stderr.take().expect("stderr")).lines();
-        let mut logged = Vec::new();
+        let log = Arc::new(Mutex::new(Vec::new()));
         let url = loop {
-            let line = lines.next().expect("the daemon says where it listens").expect("UTF-8");
-            if let Some((_, rest)) = line.split_once("LEASEHOLD_URL=") {
-                break rest.split_whitespace().next().expect("an address").to_owned();
+            let Some(line) = lines.next() else {
+                let _ = process.wait();
+                let log = std::mem::take(&mut *log.lock().unwrap());
+                return Err((folder, log));
+            };
+            let line = line.expect("UTF-8");
+            let url = line
+                .split_once("listening ")
+                .and_then(|(_, rest)| rest.split_once("http"))
+                .map(|(_, url)| format!("http{}", url.split(['"', ' ', '\x1b']).next().expect("an address")));
+            log.lock().unwrap().push(line);
+            if let Some(url) = url.filter(|url| url.contains("://")) {
+                break url;
             }
-            logged.push(line);
         };
         // Keep reading, so that the pipe does not fill up.
-        std::thread::spawn(move || lines.for_each(drop));
-        (Self { folder, url, process }, logged)
+        let more = Arc::clone(&log);
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| more.lock().unwrap().push(line)));
+        Ok(Self { folder, url, process, log })
+    }
+
+    /// Ends it as systemd does, and returns its folder and everything it logged.
+    pub(crate) fn stop(mut self) -> (TempDir, Vec<String>) {
+        kill_process(Pid::from_child(&self.process), Signal::TERM).expect("it runs");
+        assert!(self.process.wait().expect("it ends").success(), "{:#?}", self.log.lock().unwrap());
+        let log = self.log.lock().unwrap().clone();
+        let empty = tempfile::tempdir().expect("a folder");
+        (std::mem::replace(&mut self.folder, empty), log)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -82,20 +116,35 @@ impl Daemon {
 
     /// The body of a GET as the operator, over plain HTTP.
     pub(crate) fn get(&self, path: &str) -> String {
+        let (status, body) = self.http("GET", path, "");
+        assert_eq!(status, 200, "{body}");
+        body
+    }
+
+    /// The status and the body of a request as the operator, over plain HTTP.
+    pub(crate) fn http(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let token = fs::read_to_string(self.path("data/operator.token")).expect("a token");
         let address = self.url.strip_prefix("http://").expect("plain HTTP");
         let mut stream = TcpStream::connect(address).expect("a connection");
-        let head = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
-        write!(stream, "{head}authorization: Bearer {}\r\n\r\n", token.trim()).expect("a request");
+        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+        let head = format!("{head}authorization: Bearer {}\r\n", token.trim());
+        let head = format!("{head}content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+        write!(stream, "{head}\r\n{body}").expect("a request");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-        answer.split_once("\r\n\r\n").expect("a body").1.to_owned()
+        let status = answer.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
+        (status, answer.split_once("\r\n\r\n").expect("a body").1.to_owned())
     }
 
     /// A GPU class and a memory class, a node with 4 GPUs and 64 GiB and immediate teardown, a tenant, a project and a user.
     pub(crate) fn with_cluster() -> Self {
         let daemon = Self::start();
+        daemon.furnish();
+        daemon
+    }
+
+    /// Creates what `with_cluster` says.
+    pub(crate) fn furnish(&self) {
         for line in [
             "class create gpu-h100 --kind gpu --tier h100 --premium",
             "class create mem-dram --kind mem",
@@ -106,9 +155,8 @@ impl Daemon {
             "user create ada --tenant physics",
             "token issue ci --role project-member --tenant physics --project lattice --out {}/ci.token",
         ] {
-            daemon.run(line).ok();
+            self.run(line).ok();
         }
-        daemon
     }
 }
 
@@ -119,6 +167,7 @@ impl Drop for Daemon {
     }
 }
 
+#[track_caller]
 pub(crate) fn refuses(said: &Said, exit: i32, code: &str) {
     assert_eq!(said.code, exit, "{said:?}");
     assert!(said.err.contains(&format!("({code})")), "no ({code}) in {said:?}");

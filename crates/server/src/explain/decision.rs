@@ -351,7 +351,7 @@ fn explain_kept(app: &App, caller: &Caller, number: AllocationNo, by: u64) -> Re
     let own = evicted.nodes();
     Ok(app.now.readers(|state| {
         let found = state.allocation(number).filter(|found| found.kept_by() == Some(by))?;
-        let at = app.clock.wall().max(state.last_stamp());
+        let at = app.time().max(state.last_stamp());
         let waits = waiting(state, caller, found, at).map_or_else(String::new, |waits| waits.detail);
         let why = format!("{}, as decided in record {by}.", waits.trim_end_matches('.'));
         let kept = state.view(|view| view.explain_kept(found, at));
@@ -377,7 +377,7 @@ pub(crate) fn explain_allocation(app: &App, caller: &Caller, last: &LastAttempt)
         match found.kept_by() {
             Some(by) => Situation::WaitsForVictims(by),
             None if found.state.is_queued() => {
-                let at = app.clock.wall().max(state.last_stamp());
+                let at = app.time().max(state.last_stamp());
                 let explained = state.view(|view| view.explain_allocation(found, at, None, TOP));
                 let why = waiting(state, caller, found, at).map_or_else(String::new, |waits| waits.detail);
                 let explainer = Explainer { app, state, caller, own: &[] };

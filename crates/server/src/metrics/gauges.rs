@@ -60,6 +60,10 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
         .of(&stats.snapshot_failures);
     page.counter("allocation_failures_total", "How often the disk had no space for the next segment.")
         .of(&stats.allocation_failures);
+    let jumps = page.counter("clock_jumps_total", "Jumps of the wall clock by more than a second, by direction.");
+    for (direction, count) in [("forward", &stats.clock_jumps_forward), ("back", &stats.clock_jumps_back)] {
+        jumps.with([("direction", direction)], count.load(std::sync::atomic::Ordering::Relaxed));
+    }
     let published = cell.now().published();
     let records = page.counter("records_total", "Records made durable since the start, by kind.");
     published.kinds().filter(|(_, count)| *count > 0).for_each(|(kind, count)| records.with([("kind", kind)], count));

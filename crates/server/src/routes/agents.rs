@@ -23,7 +23,7 @@ pub(super) async fn register_agent(context: Context) -> Answer {
     let node = find_node(&context)?;
     let instance = hex_id(&register.instance)
         .ok_or_else(|| codes::BAD_ID.problem("`instance` is not 32 hexadecimal digits.").with("field", "instance"))?;
-    let now = app.clock.wall();
+    let now = app.time();
     let (put, old, timeout, registered) = app.now.read(|state| {
         let old = as_put(state, node)?;
         let mut put = old.clone();
@@ -79,7 +79,7 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
         let stale = Refusal::StaleGeneration { node, generation: beat.generation, registered };
         return Err(app.now.read(|state| refusal_for(state, context.caller(), &stale)));
     }
-    let now = app.clock.wall();
+    let now = app.time();
     app.agents.heard_of(node, now);
     app.cell.node_seen(node);
     if let Some(reported) = beat.condition

@@ -211,7 +211,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
         page(&context, limits::ALLOCATIONS_SCANNED_MAX, stretch).await?
     };
     if allocations.iter().any(|found| found.state.is_queued()) {
-        let standings = app.now.read(|state| state.standings(app.clock.wall().max(state.last_stamp())));
+        let standings = app.now.read(|state| state.standings(app.time().max(state.last_stamp())));
         let positions = standings.in_order();
         for found in allocations.iter_mut().filter(|found| found.state.is_queued()) {
             found.position = positions.of(AllocationNo(found.id));
@@ -225,7 +225,7 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
     let caller = context.caller().clone();
     let live = app.now.readers(|state| {
         let found = state.allocation(number).filter(|found| caller.sees_project(found.tenant, found.project))?;
-        let now = app.clock.wall().max(state.last_stamp());
+        let now = app.time().max(state.last_stamp());
         let waiting = waiting(state, &caller, found, now);
         let position = waiting.as_ref().map(|waiting| waiting.position);
         let detail = AllocationDetail {

@@ -22,7 +22,7 @@ pub(super) async fn tenant_usage(context: Context) -> Answer {
         let days = days.filter(|days| (1..=limits::USAGE_DAYS_MAX).contains(days)).ok_or_else(|| {
             codes::BAD_QUERY.problem(format!("`days` must be between 1 and {}.", limits::USAGE_DAYS_MAX))
         })?;
-        let now = context.app.clock.wall().max(state.last_stamp());
+        let now = context.app.time().max(state.last_stamp());
         let used = state.spending(number, now, days).ok_or_else(|| show::gone_already("tenant"))?;
         let standing = state.standing(number, now);
         Ok::<_, Problem>(TenantUsage {

@@ -43,7 +43,7 @@ pub(super) async fn show_ceiling(context: Context) -> Answer {
 
 /// Currency of the prices for pools without a rate card of their own.
 fn currency_of_prices(state: &State, context: &Context) -> Currency {
-    state.prices_at(None, context.app.clock.wall().max(state.last_stamp())).currency
+    state.prices_at(None, context.app.time().max(state.last_stamp())).currency
 }
 
 fn bad(field: &str, why: impl std::fmt::Display) -> Problem {

@@ -127,7 +127,7 @@ impl Reader {
 
     /// Streams end when their token is revoked or expires.
     fn is_still_authorised(&self) -> bool {
-        let now = self.app.clock.wall();
+        let now = self.app.time();
         let token = self.listening.stream.filter.caller.token;
         self.app.now.read(|state| state.token(token).is_some_and(|token| token.is_live(state, now)))
     }

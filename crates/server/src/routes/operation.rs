@@ -23,7 +23,7 @@ pub(super) async fn about(context: Context) -> Answer {
             genesis: hex::encode(&app.genesis),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             size,
-            now: When(app.clock.wall()),
+            now: When(app.time()),
         },
     )
 }
@@ -41,8 +41,8 @@ pub(super) async fn readyz(context: Context) -> Answer {
     if app.live.is_stopping() {
         return Err(codes::STOPPING.problem("The daemon is stopping."));
     }
-    if app.journal.room() == 0 {
-        return Err(codes::BUSY.problem("The disk of the journal has no space for more records; reads continue."));
+    if let Some(why) = app.cell.full() {
+        return Err(codes::DISK_FULL.problem(format!("Commands are refused, and reads continue: {why}.")));
     }
     json(200, &Health { status: "ok".to_owned() })
 }

@@ -15,7 +15,7 @@ use leasehold_model::{Body, Instant};
 
 /// The instant that decides what is in force: records may be stamped slightly ahead of the clock.
 fn now(context: &Context, state: &State) -> Instant {
-    context.app.clock.wall().max(state.last_stamp())
+    context.app.time().max(state.last_stamp())
 }
 
 /// The built-in card or policy comes before those with a number.

@@ -10,6 +10,7 @@ mod bad_input;
 mod books;
 mod ceilings;
 mod claims;
+mod clock;
 mod evictions;
 mod explain;
 mod past;

@@ -1,7 +1,7 @@
 //! A daemon in a temporary folder, with two tenants, a token of every role, and a way to talk to it.
 
 use leasehold_api::{Method, Role};
-use leasehold_cell::SystemClock;
+use leasehold_cell::{Clock, SystemClock};
 use leasehold_server::config::Config;
 use leasehold_server::{Daemon, Start};
 use serde_json::{Value, json};
@@ -53,13 +53,18 @@ impl World {
     }
 
     pub(crate) async fn in_folder(folder: tempfile::TempDir, shape: impl FnOnce(&mut Config)) -> Self {
+        Self::at(Arc::new(SystemClock::new()), folder, shape).await
+    }
+
+    /// A daemon with a clock of the test's own.
+    pub(crate) async fn at(clock: Arc<dyn Clock>, folder: tempfile::TempDir, shape: impl FnOnce(&mut Config)) -> Self {
         // Two crates bring a provider each; whichever test comes first settles it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut config = Config { data: folder.path().join("data"), listen: "127.0.0.1:0".into(), ..Config::default() };
         config.journal.segment_bytes = 4 << 20;
         shape(&mut config);
         let start = Start {
-            clock: Arc::new(SystemClock::new()),
+            clock,
             accept_clock: false,
             unproved_tail: leasehold_server::UnprovedTail::Refuse,
             new_operator_token: false,

@@ -86,7 +86,7 @@ impl Export {
     }
 
     fn is_still_authorised(&self) -> bool {
-        let now = self.app.clock.wall();
+        let now = self.app.time();
         self.app.now.read(|state| state.token(self.token).is_some_and(|token| token.is_live(state, now)))
     }
 
