@@ -10,6 +10,7 @@ pub(crate) mod config;
 #[cfg(test)]
 mod documented;
 pub(crate) mod events;
+pub(crate) mod key;
 pub(crate) mod lease;
 pub(crate) mod quota;
 pub(crate) mod rate;
@@ -60,6 +61,9 @@ pub(crate) enum Command {
     /// Read, prove and verify the journal, from its files or through the daemon
     #[command(subcommand)]
     Audit(Audit),
+    /// Show and rotate the key that signs the journal
+    #[command(subcommand)]
+    Key(key::KeyCommand),
     /// Run the benchmarks on this machine and compare them with the performance goals
     Bench(BenchArgs),
     /// Print a completion script for a shell

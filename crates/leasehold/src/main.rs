@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Remote(command) => remote::run(&daemon, *command),
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
         Command::Audit(audit) => remote::audit(&daemon, audit),
+        Command::Key(command) => remote::key(&daemon, command),
         Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
         Command::Demo(args) => leasehold_demo::run(&args).map(|()| EXIT_OK),
         Command::Agent(args) => leasehold_agent::run(&daemon, &args).map(|()| EXIT_OK),

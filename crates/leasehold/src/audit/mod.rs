@@ -3,11 +3,13 @@
 mod checkpoint;
 mod collect;
 mod export;
+mod keys;
 mod prove;
 mod replay;
 mod trust;
 
 pub(crate) use collect::run as collect;
+pub(crate) use keys::list as keys;
 pub(crate) use trust::REMARK as TRUST_REMARK;
 
 use crate::cli::{Audit, JournalArgs};

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tempfile::TempDir;
 
@@ -26,10 +26,25 @@ impl Daemon {
     pub(crate) fn listening_on(address: &str) -> (Self, Vec<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         fs::create_dir(folder.path().join("home")).unwrap();
-        let data = folder.path().join("data");
+        let (process, url, logged) = Self::launch(&folder.path().join("data"), address, "LEASEHOLD_URL=");
+        (Self { folder, url, process }, logged)
+    }
+
+    /// Kills the daemon with SIGKILL, and starts another one in the same data directory.
+    pub(crate) fn kill_and_restart(&mut self, between: impl FnOnce(&Path)) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+        let data = self.path("data");
+        between(&data);
+        // Only the first start prints how to connect.
+        (self.process, self.url, _) = Self::launch(&data, "127.0.0.1:0", " url=");
+    }
+
+    /// The process, its URL, and what it logged during startup.
+    fn launch(data: &Path, address: &str, mark: &str) -> (Child, String, Vec<String>) {
         let mut process = Command::new(BINARY)
             .args(["serve", "--listen", address, "--data"])
-            .arg(&data)
+            .arg(data)
             .env_remove("NOTIFY_SOCKET")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -40,14 +55,14 @@ impl Daemon {
         let mut logged = Vec::new();
         let url = loop {
             let line = lines.next().expect("the daemon says where it listens").expect("UTF-8");
-            if let Some((_, rest)) = line.split_once("LEASEHOLD_URL=") {
-                break rest.split_whitespace().next().expect("an address").to_owned();
+            if let Some((_, rest)) = line.split_once(mark) {
+                break rest.split_whitespace().next().expect("an address").trim_matches('"').to_owned();
             }
             logged.push(line);
         };
         // Keep reading, so that the pipe does not fill up.
         std::thread::spawn(move || lines.for_each(drop));
-        (Self { folder, url, process }, logged)
+        (process, url, logged)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
