@@ -12,6 +12,7 @@ mod chain;
 mod chunks;
 pub mod cli;
 mod cosigned;
+pub mod evidence;
 mod failure;
 mod join;
 mod keys;

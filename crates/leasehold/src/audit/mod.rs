@@ -23,6 +23,7 @@ pub(crate) fn run(audit: Audit) -> Result<u8, Problem> {
     match audit {
         // The same program as `leasehold-verify`.
         Audit::Verify(args) => return Ok(leasehold_verify::cli::run(&args)),
+        Audit::Evidence(args) => return Ok(leasehold_verify::evidence::run(&args)),
         Audit::Trust(args) => trust::run(&args)?,
         Audit::Checkpoint(args) => checkpoint::run(&args)?,
         Audit::Prove(args) => prove::run(&args)?,
