@@ -69,7 +69,7 @@ fn both_keys_sign_until_the_rotation_is_finished() {
     assert_eq!(daemon.json("key rotate --key once")["sequence"], rotated["sequence"]);
     let shown = daemon.run("key show").ok();
     let line = format!("key {}\n", rotated["verifier_key"].as_str().expect("a key"));
-    tells(&shown, &[&line, "replaced, still signing", "in force", "fingerprint"]);
+    tells(&shown, &[&line, "replaced, still signing", "in force", "fingerprint", "sizes 1 to"]);
 
     let finished = daemon.json("key rotate --finish");
     assert_eq!(finished["retired"], serde_json::json!([first]));

@@ -12,6 +12,7 @@ use std::process::ExitCode;
     version,
     about,
     args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
     subcommand_negates_reqs = true
 )]
 struct Cli {

@@ -62,13 +62,17 @@ fn finished(finished: &KeyRotationFinished) -> String {
 }
 
 fn text(list: &KeyList, paint: Paint) -> String {
-    let keys: Vec<String> = list.keys.iter().map(|key| one(key, paint)).collect();
+    let next = list.keys.iter().skip(1).map(Some).chain([None]);
+    let keys: Vec<String> = list.keys.iter().zip(next).map(|(key, next)| one(key, next, paint)).collect();
     keys.join("\n")
 }
 
-fn one(key: &SigningKey, paint: Paint) -> String {
-    let from = match (key.from_size, key.since) {
-        (Some(size), Some(since)) => format!("checkpoints of {} records and more, since {since}", thousands(size)),
+/// A key, and how long it was in force before the next one.
+fn one(key: &SigningKey, next: Option<&SigningKey>, paint: Paint) -> String {
+    let until = next.and_then(|next| next.from_size).map(|size| size - 1);
+    let from = match (key.from_size.map(thousands), key.since, until.map(thousands)) {
+        (Some(from), Some(since), Some(until)) => format!("sizes {from} to {until}, since {since}"),
+        (Some(from), Some(since), None) => format!("sizes from {from} on, since {since}"),
         _ => "unknown; that part of the journal was moved away".to_owned(),
     };
     let details = Details::new()
