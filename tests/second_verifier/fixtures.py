@@ -317,10 +317,11 @@ def anchor_slot(counter: int, size: int, head: bytes, root: bytes, key: Key, sig
     return seal(lines + signed + mac).ljust(4096, b"\0")
 
 
-def trust_file(keys: Sequence[Key], origin: str = ORIGIN, witnesses: Iterable[tuple[str, Key]] = (),
+def trust_file(keys: Sequence[Key], origin: str = ORIGIN, witnesses: Iterable[tuple[str, Key]] = (), require: int = 0,
                pinned: Optional[bytes] = None) -> bytes:
     lines = ["leasehold-trust v1", "# made by fixtures.py", f"origin {origin}"]
     lines += [f"key {k.vkey(origin)}" for k in keys] + [f"witness {w.vkey(n, 4)}" for n, w in witnesses]
+    lines += [f"require {require}"] if require else []
     return ("\n".join(lines) + "\n").encode() + (b"" if pinned is None else b"checkpoint\n" + pinned)
 
 

@@ -620,6 +620,38 @@ class Keys(Case):
         fx.put(self.data / "anchor", slot + bytes(4096))
         self.bad("signature of w.example.net", fx.trust_file([K1], witnesses=WITNESSES))
 
+    def test_required_witnesses(self) -> None:
+        second = ("v.example.net", STRANGER)
+        both = [*WITNESSES, second]
+        for present, missing in ((both, []), ([second], [WITNESSES[0][0]]), ([], [name for name, _ in both])):
+            fx.small_journal().write(self.data, witnesses=present)
+            self.assertEqual(self.ok(fx.trust_file([K1], witnesses=both))["missing_witnesses"], missing)
+            for require in (1, 2):
+                trust = fx.trust_file([K1], witnesses=both, require=require)
+                if len(present) >= require:
+                    self.ok(trust)
+                else:
+                    self.bad(f"{require} witnesses are required; missing: w.example.net", trust)
+        alias = [("v.example.net", fx.WITNESS)]
+        fx.small_journal().write(self.data, witnesses=[*WITNESSES, *alias])
+        trust = fx.trust_file([K1], witnesses=[*WITNESSES, *alias, ("u.example.net", STRANGER)], require=2)
+        self.bad("2 witnesses are required", trust)  # one key under two names is one witness
+
+    def test_suffix_signed_by_two_keys(self) -> None:
+        """During a rotation the old key signs too, after the one in force."""
+        j = fx.small_journal()
+        j.write(self.data, archived=1)
+        number = min(int(p.stem) for p in (self.data / "journal").glob("*.tree"))
+        path = self.data / "journal" / f"{number:08}.tree"
+        first = j.first[number - 1]
+        in_force = j.key_at(first)
+        old = b"\xe2\x80\x94 " + j.checkpoint(first, STRANGER).split(b"\xe2\x80\x94 ")[1]
+        whole = path.read_bytes()
+        fx.put(path, fx.seal(whole[:whole.rindex(b"end ")] + old))
+        self.ok(fx.trust_file([in_force]))
+        self.ok(fx.trust_file([STRANGER, in_force]))
+        self.bad("which is not a trusted key", fx.trust_file([STRANGER]))
+
     def test_suffix_with_a_pin_or_anchor_before_it(self) -> None:
         j = fx.small_journal()
         j.write(self.data, archived=1)
@@ -983,6 +1015,10 @@ class CommandLine(Case):
                 path = self.base / "trust"
                 fx.put(path, broken.encode())
                 self.assertEqual(self.call(str(self.data), "--trust", str(path))[0], 2)
+        witness = "witness " + fx.WITNESS.vkey("w", 4)
+        for number in ("0", "2", "01", "+1", "one", "1\nrequire 1", "1\n" + witness + "\nrequire 1"):
+            fx.put(path, (good + f"{witness}\nrequire {number}\n").encode())
+            self.assertEqual(self.call(str(self.data), "--trust", str(path))[0], 2, number)
         for fine in (good + "\n", "# mine\n\n" + good, good.replace("\n", "\n\n#\n"), good + f"key {K2.vkey(ORIGIN)}\n"):
             fx.put(path, fine.encode())
             self.assertEqual(self.call(str(self.data), "--trust", str(path))[0], 0)

@@ -713,6 +713,7 @@ class Trust:
     keys: list[bytes]
     witnesses: list[tuple[str, bytes]]
     pinned: Optional[Checkpoint]
+    required: int = 0  # how many distinct witnesses must have cosigned the anchor's checkpoint
 
 
 def read_trust(path: Path) -> Trust:
@@ -727,7 +728,7 @@ def read_trust(path: Path) -> Trust:
         lines = [line for line in text.split("\n")[:-1] if line.strip() and not line.startswith("#")]
         if not lines or lines[0] != "leasehold-trust v1":
             raise Malformed("it does not begin with `leasehold-trust v1`")
-        values: dict[str, list[str]] = {"origin": [], "key": [], "witness": []}
+        values: dict[str, list[str]] = {"origin": [], "key": [], "witness": [], "require": []}
         for line in lines[1:]:
             name, space, value = line.partition(" ")
             if name not in values or not space:
@@ -739,8 +740,13 @@ def read_trust(path: Path) -> Trust:
         keys = [parse_vkey(v, ED25519) for v in values["key"]]
         if any(name != origin for name, _ in keys):
             raise Malformed("a key whose name is not the origin")
-        return Trust(origin, [k for _, k in keys], [parse_vkey(v, COSIGNATURE_V1) for v in values["witness"]],
-                     Checkpoint.parse(note) if mark else None)
+        witnesses = [parse_vkey(v, COSIGNATURE_V1) for v in values["witness"]]
+        if len(values["require"]) > 1:
+            raise Malformed("a second require line")
+        required = decimal(values["require"][0]) if values["require"] else 0
+        if values["require"] and not 1 <= required <= len({key for _, key in witnesses}):
+            raise Malformed(f"{required} witnesses are required, and {len(witnesses)} are named")
+        return Trust(origin, [k for _, k in keys], witnesses, Checkpoint.parse(note) if mark else None, required)
     except (OSError, UnicodeDecodeError, Malformed) as e:
         raise UsageError(f"trust file {path}: {e}") from None
 
@@ -857,6 +863,7 @@ class Verifier:
         self.opened = 0  # the last segment with a header that fits
         self.unknown = self.rotations = 0
         self.notes: list[str] = []
+        self.missing_witnesses: list[str] = []
         self.proved: dict[str, Optional[int]] = {"pinned_checkpoint": None, "witness": None, "anchor": None}
 
     def fail(self, why: str, offset: Optional[int] = None, sequence: Optional[int] = None) -> NoReturn:
@@ -901,11 +908,14 @@ class Verifier:
             tree = read_tree(self.folder.trees[number][0])
             if tree.size == 0:
                 raise Bad(f"{tree.name} says that no record lies before its segment", segment=number, file=tree.name)
-            signers = self.note(tree.checkpoint, tree.name, self.trust.keys)
-            if len(signers) != 1:
-                raise Bad(f"{tree.name} is signed by {len(signers)} of the trusted keys, not by one",
+            self.note(tree.checkpoint, tree.name, self.trust.keys)
+            # The first signature of the log is that of the key in force; an older key may follow.
+            first = next(blob[:4] for name, blob in tree.checkpoint.signatures if name == self.trust.origin)
+            in_force = [k for k in self.trust.keys if key_id(self.trust.origin, ED25519, k) == first]
+            if not in_force:
+                raise Bad(f"{tree.name} is signed first by {first.hex()}, which is not a trusted key",
                           sequence=tree.size, segment=number, file=tree.name)
-            self.tree, self.head, self.key = Frontier(tree.size, tree.parts), tree.head, signers[0]
+            self.tree, self.head, self.key = Frontier(tree.size, tree.parts), tree.head, in_force[0]
             self.first = tree.size
             self.notes.append(f"records before {tree.size} are not at hand; the tree file stands for them")
             for what, size in (("anchor", self.anchor.size),
@@ -1094,8 +1104,14 @@ class Verifier:
             self.note(self.anchor.checkpoint, "anchor", self.keys_in_force())
             self.proved["anchor"] = size
             try:
-                if any([self.anchor.checkpoint.cosigned_by(*w) for w in self.trust.witnesses]) and size:
+                cosigned = [w for w in self.trust.witnesses if self.anchor.checkpoint.cosigned_by(*w)]
+                if cosigned and size:
                     self.proved["witness"] = size
+                missing = [name for name, key in self.trust.witnesses if (name, key) not in cosigned]
+                # One key under two names is one witness.
+                if len({key for _, key in cosigned}) < self.trust.required:
+                    raise Malformed(f"{self.trust.required} witnesses are required; missing: {', '.join(missing)}")
+                self.missing_witnesses = missing
             except Malformed as e:
                 raise Bad(f"anchor: {e}", file="anchor") from None
 
@@ -1120,7 +1136,7 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         "complete_to": complete_to if bad is None else 0, "proved_by": proved_by if bad is None else None,
         "chained_not_signed": v.tree.size - (v.proved["anchor"] or 0) if bad is None else None,
         "proofs": v.proved, "segments": len(v.folder.segments), "rotations": v.rotations,
-        "unknown_kinds": v.unknown, "torn": v.torn, "notes": v.notes, "first_bad": bad,
+        "unknown_kinds": v.unknown, "missing_witnesses": v.missing_witnesses, "torn": v.torn, "notes": v.notes, "first_bad": bad,
     }
 
 
@@ -1146,6 +1162,8 @@ def main(argv: Optional[list[str]] = None) -> int:
               f"complete to size {result['complete_to']}, proved by {result['proved_by']}")
         if result["chained_not_signed"]:
             print(f"{result['chained_not_signed']} records after the checkpoint are chained, not signed")
+        for name in result["missing_witnesses"]:
+            print(f"warning: witness {name} has not cosigned the anchor's checkpoint")
         if result["torn"]:
             print("torn end, not counted: segment {segment}, offset {offset}, {bytes} bytes".format(**result["torn"]))
         print("\n".join(f"note: {n}" for n in result["notes"]), end="\n" if result["notes"] else "")

@@ -40,6 +40,7 @@ codes! {
     BURST_EXHAUSTED 409 "burst_exhausted" "The burst episode is over, or the lease could not end before it is. Recorded.";
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
+    KEY_ROTATION_UNFINISHED 409 "key_rotation_unfinished" "The last rotation of the signing key is not finished; finish it before the key is rotated again.";
     BODY_TOO_LARGE 413 "body_too_large" "The body is larger than the limit.";
     NOT_JSON 415 "unsupported_media_type" "The body's Content-Type is not application/json.";
     BAD_NAME 422 "bad_name" "A name is empty, too long, has invisible characters, or, for a new name, consists of digits only.";

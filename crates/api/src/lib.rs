@@ -16,6 +16,7 @@ mod claim;
 pub mod codes;
 pub mod endpoint;
 mod explain;
+mod key;
 mod lease;
 pub mod limits;
 mod once;
@@ -59,6 +60,7 @@ pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
+pub use key::{KeyList, KeyRotated, KeyRotationFinished, KeyStatus, SigningKey};
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
     Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,

@@ -5,7 +5,7 @@
 use crate::{AppendError, Head, Journal, Keys, Local, PrepareError, ReadError, Secret, SnapshotError};
 use leasehold_model::body::{Genesis, Heartbeat, KeyRotated};
 use leasehold_model::{Batch, FORMAT_VERSION, Instant, Name, Record};
-use leasehold_tlog::{Checkpoint, Frontier, VerifierKey, leaf_hash};
+use leasehold_tlog::{Checkpoint, Frontier, Note, VerifierKey, leaf_hash};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -245,14 +245,26 @@ pub fn a_rotated_key_signs_from_its_record_on(harness: &mut impl Harness) {
     journal.append(&mut batch).expect("a rotation");
     let after = journal.checkpoint(stamp(4)).expect("no failure").expect("new");
 
+    // Until the old key is retired, it signs too, after the one in force.
     let opens = |note: &str, key| Checkpoint::open(note, &[verifier(key)], ORIGIN).is_ok();
     assert!(opens(&before.note, &old_key) && !opens(&before.note, &new_key));
-    assert!(opens(&after.note, &new_key) && !opens(&after.note, &old_key));
+    assert!(opens(&after.note, &new_key) && opens(&after.note, &old_key));
+    let first = Note::parse(&after.note).expect("a note").signatures()[0].key_id();
+    assert_eq!(first, verifier(&new_key).id());
     drop(journal);
     let journal = harness.reopen();
     append(journal.as_ref(), &keys, 2);
     let later = journal.checkpoint(stamp(6)).expect("no failure").expect("new");
-    assert!(opens(&later.note, &new_key) && !opens(&later.note, &old_key));
+    assert!(opens(&later.note, &new_key) && opens(&later.note, &old_key));
+    let name = format!("leasehold-key-{}-{:?}", std::process::id(), std::thread::current().id());
+    let path = std::env::temp_dir().join(name);
+    keys.retire_before(&path, &new_key).expect("a file");
+    std::fs::remove_file(path).expect("the file");
+    append(journal.as_ref(), &keys, 2);
+    let finished = journal.checkpoint(stamp(8)).expect("no failure").expect("new");
+    assert!(opens(&finished.note, &new_key) && !opens(&finished.note, &old_key));
+    drop(journal);
+    append(harness.reopen().as_ref(), &keys, 2);
 }
 
 pub fn what_would_not_stand_is_refused(harness: &mut impl Harness) {

@@ -119,17 +119,18 @@ impl Fold {
         self.format_version = Some(version);
     }
 
-    /// A signed checkpoint of the position, and the key that signed it.
+    /// A signed checkpoint of the position, and the key in force, which signed it first. During a rotation the key
+    /// before it signs too.
     pub(crate) fn sign(&self, keys: &Keys) -> Result<(String, SigningKey), Failure> {
         // Before the genesis record no key is in force; the oldest will be the one it pins.
-        let key = match self.key {
-            Some(public_key) => keys.by_public_key(&public_key),
-            None => Some(keys.oldest()),
+        let signing = match self.key {
+            Some(public_key) => keys.signing(&public_key),
+            None => Some(vec![keys.oldest()]),
         };
-        let key = key.ok_or_else(|| Failure::mismatch("the key in force is not in the keyring"))?;
+        let signing = signing.ok_or_else(|| Failure::mismatch("the key in force is not in the keyring"))?;
         let checkpoint =
             Checkpoint::new(&self.origin, self.size(), self.position.tree.root()).map_err(Failure::mismatch)?;
-        Ok((checkpoint.sign(&key), key))
+        Ok((checkpoint.sign_by(&signing), signing[0].clone()))
     }
 
     /// Takes the next record, or says what is wrong with it and stays where it was.

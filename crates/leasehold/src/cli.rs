@@ -11,6 +11,7 @@ pub(crate) mod config;
 mod documented;
 pub(crate) mod events;
 pub(crate) mod journal;
+pub(crate) mod key;
 pub(crate) mod lease;
 pub(crate) mod quota;
 pub(crate) mod rate;
@@ -24,6 +25,7 @@ pub(crate) use events::RecordsArgs;
 use clap::{Args, Parser, Subcommand};
 use leasehold_model::Body;
 use leasehold_verify::cli::VerifyArgs;
+use leasehold_verify::evidence::EvidenceArgs;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -33,7 +35,7 @@ Start here:
   leasehold serve --data ./cluster     run the daemon; its first start prints how to connect to it
 
 Data goes to stdout, everything else to stderr.
-Exit codes: 0 success, 1 refused or not found, 2 wrong command line, 3 verification failed.";
+Exit codes: 0 success, 1 refused or not found, 2 wrong command line, 3 verification failed, 4 a log was proved to be forked.";
 
 /// The book-keeper of a shared GPU cluster: leases with deadlines, recorded in a verifiable journal.
 #[derive(Debug, Parser)]
@@ -64,6 +66,9 @@ pub(crate) enum Command {
     /// Read, prove and verify the journal, from its files or through the daemon
     #[command(subcommand)]
     Audit(Audit),
+    /// Show and rotate the key that signs the journal
+    #[command(subcommand)]
+    Key(key::KeyCommand),
     /// Run the benchmarks on this machine and compare them with the performance goals
     Bench(BenchArgs),
     /// Print a completion script for a shell
@@ -74,6 +79,8 @@ pub(crate) enum Command {
 pub(crate) enum Audit {
     /// Verify a journal offline, from its files alone
     Verify(VerifyArgs),
+    /// Confirm evidence that a log signed two conflicting histories
+    Evidence(EvidenceArgs),
     /// Print a trust file for an auditor: origin, keys and newest checkpoint
     Trust(TrustArgs),
     /// Print the newest signed checkpoint

@@ -1,7 +1,7 @@
 //! The `leasehold` binary: parses the command line, runs the command, and turns the result into an exit code.
 //!
 //! In: the command line, a data directory, signals. Out: data on stdout, everything else on stderr, and the exit code
-//! 0 (success), 1 (refused or not found), 2 (wrong command line) or 3 (verification failed).
+//! 0 (success), 1 (refused or not found), 2 (wrong command line), 3 (verification failed) or 4 (a log was proved to be forked).
 //! Never: a rule of its own about leases, records or proofs; those belong to the library crates.
 
 mod archive;
@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         Command::Remote(command) => remote::run(&daemon, *command),
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
         Command::Audit(audit) => remote::audit(&daemon, audit),
+        Command::Key(command) => remote::key(&daemon, command),
         Command::Completions(args) => cli::completions(&args).map(|()| EXIT_OK),
         Command::Demo(args) => leasehold_demo::run(&args).map(|()| EXIT_OK),
         Command::Agent(args) => leasehold_agent::run(&daemon, &args).map(|()| EXIT_OK),

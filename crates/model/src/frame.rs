@@ -400,6 +400,13 @@ impl RawRecord<'_> {
     pub fn sequence(&self) -> Result<u64, DecodeError> {
         self.after_link()?.varint()
     }
+    /// Reads only the code of the kind, for searches.
+    pub fn kind(&self) -> Result<u64, DecodeError> {
+        let mut reader = self.after_link()?;
+        reader.varint()?;
+        <crate::Instant as crate::codec::Field>::get(&mut reader)?;
+        reader.varint()
+    }
     /// The link to the previous record, if the record is long enough; a `RawRecord` can be created from any bytes.
     fn after_link(&self) -> Result<Reader<'_>, DecodeError> {
         self.bytes.get(HASH_BYTES..).map(Reader::new).ok_or(DecodeError::Truncated)

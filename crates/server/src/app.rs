@@ -18,6 +18,9 @@ pub(crate) struct App {
     pub(crate) cell: Arc<Cell>,
     pub(crate) now: Arc<Now>,
     pub(crate) journal: Arc<dyn Journal>,
+    /// The signing keys, as they are in the key file.
+    pub(crate) keys: Arc<leasehold_journal::Keys>,
+    pub(crate) key_history: crate::key_history::KeyHistory,
     pub(crate) live: Arc<Live>,
     pub(crate) books: Arc<crate::books::BooksService>,
     pub(crate) proofs: crate::proofs::Proofs,

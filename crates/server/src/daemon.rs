@@ -6,6 +6,7 @@ use crate::app::{App, Limits};
 use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
+use crate::key_history::KeyHistory;
 use crate::live::{Live, PublishObserver};
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
@@ -18,7 +19,7 @@ use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsea
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Request};
 use leasehold_journal::disk::Disk;
-use leasehold_journal::{Journal, Local, MacKey, RealDisk, Recovered, UnprovedTail};
+use leasehold_journal::{Journal, Keys, Local, MacKey, RealDisk, Recovered, UnprovedTail};
 use leasehold_model::record::Hash;
 use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
 use std::fmt;
@@ -141,7 +142,7 @@ impl Daemon {
         local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
         let books_key = local.secret.books().clone();
         let (journal, recovered) = directory
-            .open_journal(keys, config.journal_options(), local, &*start.clock)
+            .open_journal(Arc::clone(&keys), config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
         let journal: Arc<dyn Journal> = Arc::new(journal);
         // Everything that can stop the start is checked before the first record is sealed.
@@ -166,7 +167,7 @@ impl Daemon {
         let began = cell.time();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
         let missing_segment = journal.missing_segment();
-        let app = assemble(&config, &directory, books_key, cell, journal, began)?;
+        let app = assemble(&config, &directory, books_key, cell, journal, keys, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         app.books.introduce();
@@ -294,12 +295,14 @@ fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
     fs::rename(&new, &path)
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parts of a daemon, named once")]
 fn assemble(
     config: &Config,
     directory: &DataDirectory,
     books_key: MacKey,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
+    keys: Arc<Keys>,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
     let genesis = genesis(&*journal)?.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?;
@@ -320,6 +323,8 @@ fn assemble(
     Ok(Arc::new(App {
         now,
         journal,
+        keys,
+        key_history: KeyHistory::default(),
         live,
         books,
         proofs: Proofs::default(),

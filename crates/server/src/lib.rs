@@ -20,6 +20,7 @@ mod daemon;
 mod data_directory;
 mod docs_page;
 mod explain;
+mod key_history;
 pub mod listen;
 mod live;
 pub mod logging;

@@ -13,6 +13,8 @@ pub const EXIT_REFUSED: u8 = 1;
 pub const EXIT_USAGE: u8 = 2;
 /// A verification failed.
 pub const EXIT_NOT_VERIFIED: u8 = 3;
+/// A log was proved to have signed two histories.
+pub const EXIT_FORKED: u8 = 4;
 
 /// Prints as `what (code); advice`.
 #[derive(Debug)]
@@ -34,6 +36,10 @@ impl Problem {
     }
     pub fn not_verified(code: &'static str, what: impl Into<String>) -> Self {
         Self { exit: EXIT_NOT_VERIFIED, ..Self::refused(code, what) }
+    }
+    /// A log was proved to have signed two histories.
+    pub fn forked(code: &'static str, what: impl Into<String>) -> Self {
+        Self { exit: EXIT_FORKED, ..Self::refused(code, what) }
     }
     /// A refusal with a code that is known only at run time.
     pub fn coded(code: impl Into<Cow<'static, str>>, what: impl Into<String>) -> Self {

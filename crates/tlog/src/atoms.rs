@@ -25,7 +25,9 @@ pub(crate) fn decode_base64(text: &str) -> Option<Vec<u8>> {
     STANDARD.decode(text).ok()
 }
 
-pub(crate) fn decode_hash(text: &str) -> Option<Hash> {
+/// A hash in its one base64 form, with padding.
+#[must_use]
+pub fn decode_hash(text: &str) -> Option<Hash> {
     decode_base64(text)?.try_into().ok()
 }
 

@@ -123,9 +123,15 @@ impl Checkpoint {
     /// The checkpoint as a note signed by the log.
     #[must_use]
     pub fn sign(&self, key: &SigningKey) -> String {
+        self.sign_by(std::slice::from_ref(key))
+    }
+
+    /// The checkpoint as a note signed by several keys of the log, in this order.
+    #[must_use]
+    pub fn sign_by(&self, keys: &[SigningKey]) -> String {
         let body = self.body();
-        let signature = key.sign_note_text(&body);
-        format!("{body}\n{signature}\n")
+        let signatures: String = keys.iter().map(|key| format!("{}\n", key.sign_note_text(&body))).collect();
+        format!("{body}\n{signatures}")
     }
 
     /// The checkpoint in a note, if a known key signed it and it belongs to the expected log.

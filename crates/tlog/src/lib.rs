@@ -22,6 +22,7 @@ mod proof_file;
 mod span;
 mod subtree;
 
+pub use atoms::decode_hash as hash_from_base64;
 pub use checkpoint::{Checkpoint, CheckpointError};
 pub use cosignature::{CosignatureError, WitnessKey, WitnessSigningKey};
 pub use frontier::{Frontier, FrontierError};

@@ -59,20 +59,20 @@ pub struct VerifyArgs {
 }
 
 /// Why verification was not possible, and what to do.
-struct Unanswered(String);
+pub(crate) struct Unanswered(pub(crate) String);
 
 /// Verifies, prints the result, and returns the exit code.
 pub fn run(args: &VerifyArgs) -> u8 {
-    match answer(args) {
-        Ok(code) => code,
-        Err(Unanswered(sentence)) => {
-            if args.json {
-                print_json(&json!({ "verdict": "error", "sentence": sentence }));
-            }
-            complain(&sentence);
-            EXIT_USAGE
-        }
+    answer(args).unwrap_or_else(|why| unanswered(&why, args.json))
+}
+
+/// Says why there is no answer, and returns the exit code.
+pub(crate) fn unanswered(Unanswered(sentence): &Unanswered, as_json: bool) -> u8 {
+    if as_json {
+        print_json(&json!({ "verdict": "error", "sentence": sentence }));
     }
+    complain(sentence);
+    EXIT_USAGE
 }
 
 fn answer(args: &VerifyArgs) -> Result<u8, Unanswered> {
@@ -118,7 +118,7 @@ fn answer(args: &VerifyArgs) -> Result<u8, Unanswered> {
     }
 }
 
-fn read_trust(path: &Path) -> Result<Trust, Unanswered> {
+pub(crate) fn read_trust(path: &Path) -> Result<Trust, Unanswered> {
     let shown = path.display();
     let read = fs::metadata(path).and_then(|metadata| match metadata.is_file() && metadata.len() <= TRUST_BYTES_MAX {
         true => fs::read_to_string(path),
@@ -175,11 +175,11 @@ fn complain(sentence: &str) {
     let _ = writeln!(io::stderr(), "error: {sentence}");
 }
 
-fn print_json(value: &Value) {
+pub(crate) fn print_json(value: &Value) {
     print(&format!("{value:#}\n"));
 }
 
 /// If stdout was closed, the reader needs no more.
-fn print(text: &str) {
+pub(crate) fn print(text: &str) {
     let _ = io::stdout().write_all(text.as_bytes());
 }

@@ -90,6 +90,12 @@ pub enum Why {
     BadCosignature {
         witness: String,
     },
+    /// Fewer witnesses have cosigned the anchor's checkpoint than the trust file requires.
+    MissingCosignatures {
+        required: usize,
+        found: usize,
+        missing: Vec<String>,
+    },
     RootMismatch {
         document: Document,
         size: u64,
@@ -160,6 +166,7 @@ impl Why {
             Self::NotSigned { .. } => "not_signed",
             Self::BadCheckpoint { .. } => "bad_checkpoint",
             Self::BadCosignature { .. } => "bad_cosignature",
+            Self::MissingCosignatures { .. } => "missing_cosignatures",
             Self::RootMismatch { .. } => "root_mismatch",
             Self::HeadMismatch { .. } => "head_mismatch",
             Self::AnchorAhead { .. } => "anchor_ahead",
@@ -292,8 +299,13 @@ impl fmt::Display for Why {
             }
             Self::BadCheckpoint { document, why } => write!(f, "the checkpoint in {document} is invalid: {why}"),
             Self::BadCosignature { witness } => {
-                write!(f, "the anchor's checkpoint has an invalid cosignature that claims to be by {witness}")
+                write!(f, "the newest checkpoint has an invalid cosignature that claims to be by {witness}")
             }
+            Self::MissingCosignatures { required, found, missing } => write!(
+                f,
+                "the trust file requires cosignatures of {required} witnesses on the newest checkpoint, and it has {found}; missing: {}",
+                missing.join(", ")
+            ),
             Self::RootMismatch { document, size } => write!(
                 f,
                 "the root of the first {size} records differs from the signed root in {document}: a record was altered, and the hashes after it were recomputed"

@@ -4,14 +4,14 @@
 use crate::anchor_file::{Anchor, TreeFile};
 use crate::chain::{Checked, KeyEvent, Linked, check_follows};
 use crate::chunks::Flaw;
+use crate::cosigned::{Cosigned, cosigned};
 use crate::failure::{Document, Failure, Why};
 use crate::keys::KeyHistory;
-use crate::report::Witnessed;
 use crate::segments::Header;
 use crate::trust::Trust;
 use leasehold_model::body::Genesis;
 use leasehold_model::{FORMAT_VERSION, Hash, Instant};
-use leasehold_tlog::{CosignatureError, Frontier};
+use leasehold_tlog::Frontier;
 use sha2::{Digest, Sha256};
 
 /// The part of the journal that has been joined so far.
@@ -25,7 +25,7 @@ pub(crate) struct Joiner<'a> {
     /// Number of the first record found; none before the first segment.
     pub(crate) first_sequence: Option<u64>,
     pub(crate) first_stamp: Option<Instant>,
-    pub(crate) witnessed: Vec<Witnessed>,
+    pub(crate) cosigned: Cosigned,
     /// Bytes of segment headers and valid batches.
     pub(crate) bytes: u64,
     /// The largest size at which a signed checkpoint matched the records.
@@ -61,7 +61,7 @@ impl<'a> Joiner<'a> {
             last: None,
             first_sequence: None,
             first_stamp: None,
-            witnessed: Vec::new(),
+            cosigned: Cosigned::default(),
             bytes: 0,
             agreed_up_to: 0,
             epoch: 0,
@@ -242,7 +242,7 @@ impl<'a> Joiner<'a> {
             }
         }
         if self.anchor.size == self.size() {
-            self.witnessed = self.check_anchor().map_err(Failure::new)?;
+            self.cosigned = self.check_anchor().map_err(Failure::new)?;
             self.agreed_up_to = self.size();
         }
         if let Some(pinned) = self.trust.pinned()
@@ -257,8 +257,8 @@ impl<'a> Joiner<'a> {
         Ok(())
     }
 
-    /// Returns the witnesses that cosigned the anchor's checkpoint.
-    fn check_anchor(&self) -> Result<Vec<Witnessed>, Why> {
+    /// Returns which witnesses cosigned the anchor's checkpoint.
+    fn check_anchor(&self) -> Result<Cosigned, Why> {
         let document = Document::Anchor;
         let anchor = self.anchor;
         let checkpoint = self.keys.open(&anchor.signed.note, document)?;
@@ -274,17 +274,7 @@ impl<'a> Joiner<'a> {
         if anchor.head != self.head {
             return Err(Why::HeadMismatch { document });
         }
-        let mut witnessed = Vec::new();
-        for witness in self.trust.witnesses() {
-            match witness.verify(&anchor.signed.note) {
-                Ok(seconds) => {
-                    witnessed.push(Witnessed { name: witness.name().to_owned(), size: anchor.size, seconds });
-                }
-                Err(CosignatureError::Missing { .. }) => {}
-                Err(_) => return Err(Why::BadCosignature { witness: witness.name().to_owned() }),
-            }
-        }
-        Ok(witnessed)
+        cosigned(&anchor.signed.note, self.trust)
     }
 
     fn check_tree(&self, number: u32, tree: &TreeFile) -> Result<(), Why> {

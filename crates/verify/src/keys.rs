@@ -50,12 +50,15 @@ impl<'a> KeyHistory<'a> {
         Ok(())
     }
 
-    /// For a journal whose first segments are missing: the trusted key that signed the tree file is in force.
+    /// For a journal whose first segments are missing: the trusted key that signed the tree file is in force. During a
+    /// rotation the key before it signs too, after it: that the old key is trusted is then not enough, because the record
+    /// by which it names its successor is not here.
     pub(crate) fn begin_signed(&mut self, note: &Note, document: Document) -> Result<(), Why> {
         self.open(note, document)?;
-        let signed_by = note.verify(self.trust.keys()).map_err(|error| why_not(error.into(), document, None))?;
-        let key = signed_by.first().expect("a verified note is signed by someone");
-        self.enforce((*key).clone());
+        let of_the_log = note.signatures().iter().find(|signature| signature.name() == self.trust.origin());
+        let first = of_the_log.expect("a verified note is signed under the origin's name").key_id();
+        let key = self.trust.keys().iter().find(|key| key.id() == first).ok_or(Why::UnknownKey { key: first })?;
+        self.enforce(key.clone());
         Ok(())
     }
 

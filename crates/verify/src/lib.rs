@@ -11,6 +11,8 @@ mod anchor_file;
 mod chain;
 mod chunks;
 pub mod cli;
+mod cosigned;
+pub mod evidence;
 mod failure;
 mod join;
 mod keys;
@@ -24,6 +26,7 @@ mod tree;
 mod trust;
 mod work;
 
+pub use cosigned::{Cosigned, cosigned};
 pub use failure::{Document, Failure, Why};
 pub use keys::Rotation;
 pub use report::{ProvedBy, Report, TornTail, Witnessed};
@@ -207,7 +210,11 @@ fn torn_or_damaged(flaw: Flaw, joiner: &Joiner<'_>, segments: &Segments) -> Resu
 /// The file that a failure is about, where the failure does not name it.
 fn file_of(failure: &Failure, segments: &Segments, data: &Path) -> Option<PathBuf> {
     let document = match failure.why {
-        Why::BadAnchor(_) | Why::AnchorAhead { .. } | Why::AnchorTooOld { .. } => Document::Anchor,
+        Why::BadAnchor(_)
+        | Why::AnchorAhead { .. }
+        | Why::AnchorTooOld { .. }
+        | Why::BadCosignature { .. }
+        | Why::MissingCosignatures { .. } => Document::Anchor,
         Why::RootMismatch { document, .. }
         | Why::HeadMismatch { document }
         | Why::BadSignature { document, .. }

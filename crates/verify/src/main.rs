@@ -1,17 +1,38 @@
 //! `leasehold-verify`: the auditor's program. Everything is in the library.
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use leasehold_verify::cli::{VerifyArgs, run};
+use leasehold_verify::evidence::{self, EvidenceArgs};
 use std::process::ExitCode;
 
 /// Verify a sealed journal offline, from its files alone
 #[derive(Parser)]
-#[command(name = "leasehold-verify", version, about)]
+#[command(
+    name = "leasehold-verify",
+    version,
+    about,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    subcommand_negates_reqs = true
+)]
 struct Cli {
     #[command(flatten)]
-    verify: VerifyArgs,
+    verify: Option<VerifyArgs>,
+    #[command(subcommand)]
+    other: Option<Other>,
+}
+
+#[derive(Subcommand)]
+enum Other {
+    /// Confirm evidence that a log signed two conflicting histories
+    Evidence(EvidenceArgs),
 }
 
 fn main() -> ExitCode {
-    ExitCode::from(run(&Cli::parse().verify))
+    let Cli { verify, other } = Cli::parse();
+    ExitCode::from(match (other, verify) {
+        (Some(Other::Evidence(args)), _) => evidence::run(&args),
+        (None, Some(args)) => run(&args),
+        (None, None) => unreachable!("the arguments of one of them are required"),
+    })
 }

@@ -43,6 +43,12 @@ pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
         let at = leasehold_model::Instant::from_secs(witness.seconds.min(u64::MAX / 1_000_000_000));
         line("witness", &format!("{} saw size {} at {at}", witness.name, thousands(witness.size)));
     }
+    for name in &report.missing_witnesses {
+        line(
+            "warning",
+            &format!("witness {name} has not cosigned the checkpoint of size {}", thousands(report.checkpoint_size)),
+        );
+    }
     for rotation in &report.rotations {
         let sequence = thousands(rotation.sequence);
         line("rotation", &format!("record {sequence}: key {} to {}", rotation.old_key, rotation.new_key));
@@ -160,6 +166,8 @@ pub(crate) fn report_json(report: &Report) -> Value {
         "witnesses": report.witnessed.iter().map(|witness| json!({
             "name": witness.name, "size": witness.size, "seconds": witness.seconds,
         })).collect::<Vec<_>>(),
+        "missing_witnesses": report.missing_witnesses,
+        "required_witnesses": report.required_witnesses,
         "keys": report.keys.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "rotations": report.rotations.iter().map(|rotation| json!({
             "sequence": rotation.sequence,

@@ -34,6 +34,10 @@ pub struct Report {
     pub proved_by: ProvedBy,
     /// Every witness in the trust file that cosigned the anchor's checkpoint.
     pub witnessed: Vec<Witnessed>,
+    /// The names of the other witnesses in the trust file.
+    pub missing_witnesses: Vec<String>,
+    /// How many witnesses the trust file requires.
+    pub required_witnesses: usize,
     /// The ids of the keys that were in force, in order.
     pub keys: Vec<KeyId>,
     pub rotations: Vec<Rotation>,
@@ -92,7 +96,7 @@ impl Report {
             Some(pinned) if pinned_size > anchor.size => &pinned.note,
             _ => &anchor.signed.note,
         };
-        let (complete_up_to, proved_by) = match joiner.witnessed.first() {
+        let (complete_up_to, proved_by) = match joiner.cosigned.by.first() {
             Some(witness) if witness.size > pinned_size => (witness.size, ProvedBy::Witness(witness.clone())),
             _ if pinned_size > 0 => (pinned_size, ProvedBy::Pinned),
             _ => (anchor.size, ProvedBy::Anchor),
@@ -110,7 +114,9 @@ impl Report {
             checkpoint_size: anchor.size,
             complete_up_to,
             proved_by,
-            witnessed: joiner.witnessed,
+            witnessed: joiner.cosigned.by,
+            missing_witnesses: joiner.cosigned.missing,
+            required_witnesses: trust.required(),
             key_in_force: joiner.keys.in_force().cloned(),
             keys: joiner.keys.seen,
             rotations: joiner.keys.rotations,

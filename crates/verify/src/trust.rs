@@ -14,6 +14,8 @@ pub struct Trust {
     origin: String,
     keys: Vec<VerifierKey>,
     witnesses: Vec<WitnessKey>,
+    /// How many of the witnesses must have cosigned the newest checkpoint; 0 if none must.
+    required: usize,
     pinned: Option<Pinned>,
 }
 
@@ -53,6 +55,19 @@ pub enum TrustError {
         line: usize,
     },
     NoKey,
+    /// `require` takes a decimal number from 1 on.
+    BadRequire {
+        line: usize,
+    },
+    SecondRequire {
+        line: usize,
+    },
+    /// There are fewer distinct witnesses than are required.
+    RequireTooMany {
+        line: usize,
+        required: usize,
+        witnesses: usize,
+    },
     BadNote(NoteError),
     BadCheckpoint(CheckpointError),
     ForeignCheckpoint {
@@ -63,7 +78,7 @@ pub enum TrustError {
 impl Trust {
     /// Trusts one key of one origin, with nothing pinned yet.
     pub fn new(key: VerifierKey) -> Self {
-        Self { origin: key.name().to_owned(), keys: vec![key], witnesses: Vec::new(), pinned: None }
+        Self { origin: key.name().to_owned(), keys: vec![key], witnesses: Vec::new(), required: 0, pinned: None }
     }
 
     pub fn origin(&self) -> &str {
@@ -75,8 +90,18 @@ impl Trust {
     pub fn witnesses(&self) -> &[WitnessKey] {
         &self.witnesses
     }
+    /// How many distinct witnesses must have cosigned the newest checkpoint; 0 if none must.
+    pub fn required(&self) -> usize {
+        self.required
+    }
     pub fn pinned(&self) -> Option<&Pinned> {
         self.pinned.as_ref()
+    }
+
+    /// The same without the pinned checkpoint.
+    #[must_use]
+    pub fn without_pinned(&self) -> Self {
+        Self { pinned: None, ..self.clone() }
     }
 
     /// Trusts one more key of the same origin.
@@ -97,6 +122,23 @@ impl Trust {
         if !self.witnesses.contains(&witness) {
             self.witnesses.push(witness);
         }
+    }
+
+    /// Requires the cosignatures of so many distinct witnesses.
+    ///
+    /// # Errors
+    /// When there are fewer witnesses.
+    pub fn require(&mut self, required: usize) -> Result<(), TrustError> {
+        self.require_in_line(required, 0)
+    }
+
+    fn require_in_line(&mut self, required: usize, line: usize) -> Result<(), TrustError> {
+        let witnesses = distinct(&self.witnesses);
+        if required > witnesses {
+            return Err(TrustError::RequireTooMany { line, required, witnesses });
+        }
+        self.required = required;
+        Ok(())
     }
 
     /// Replaces the pinned checkpoint.
@@ -129,6 +171,7 @@ impl Trust {
         let mut origin = None;
         let mut keys: Vec<VerifierKey> = Vec::new();
         let mut witnesses = Vec::new();
+        let mut required = None;
         let mut meaningful =
             (1..).zip(head.lines()).filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
         match meaningful.next() {
@@ -148,6 +191,10 @@ impl Trust {
                 Some(("origin", _)) => return Err(TrustError::SecondOrigin { line }),
                 Some(("key", key)) => keys.push(key.parse().map_err(bad_key)?),
                 Some(("witness", key)) => witnesses.push(key.parse().map_err(bad_key)?),
+                Some(("require", _)) if required.is_some() => return Err(TrustError::SecondRequire { line }),
+                Some(("require", number)) => {
+                    required = Some((line, count(number).ok_or(TrustError::BadRequire { line })?));
+                }
                 _ => return Err(TrustError::UnknownLine { line }),
             }
         }
@@ -155,8 +202,11 @@ impl Trust {
         if keys.is_empty() {
             return Err(TrustError::NoKey);
         }
-        let mut trust = Self { origin, keys: Vec::new(), witnesses, pinned: None };
+        let mut trust = Self { origin, keys: Vec::new(), witnesses, required: 0, pinned: None };
         keys.into_iter().try_for_each(|key| trust.add_key(key))?;
+        if let Some((line, required)) = required {
+            trust.require_in_line(required, line)?;
+        }
         if let Some(note) = note {
             trust.pin(note)?;
         }
@@ -168,11 +218,27 @@ impl Trust {
         let mut text = format!("{FIRST_LINE}\norigin {}\n", self.origin);
         self.keys.iter().for_each(|key| text.push_str(&format!("key {key}\n")));
         self.witnesses.iter().for_each(|key| text.push_str(&format!("witness {key}\n")));
+        if self.required > 0 {
+            text.push_str(&format!("require {}\n", self.required));
+        }
         if let Some(pinned) = &self.pinned {
             text.push_str(&format!("checkpoint\n{}", pinned.note));
         }
         text
     }
+}
+
+/// The number of different public keys. A cosignature does not name its witness, so that one key under two names is one
+/// witness.
+pub(crate) fn distinct<'w>(witnesses: impl IntoIterator<Item = &'w WitnessKey>) -> usize {
+    let keys: std::collections::BTreeSet<[u8; 32]> = witnesses.into_iter().map(WitnessKey::public_key).collect();
+    keys.len()
+}
+
+/// A decimal number from 1 on, without leading zeroes.
+fn count(text: &str) -> Option<usize> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
+    text.parse().ok().filter(|_| digits)
 }
 
 /// The note begins after the first line `checkpoint` and goes to the end: nothing in it is read as a comment.
@@ -199,7 +265,7 @@ impl fmt::Display for TrustError {
             Self::UnknownLine { line } => {
                 write!(
                     f,
-                    "line {line} is not an origin, a key, a witness, a checkpoint or a comment that begins with #"
+                    "line {line} is not an origin, a key, a witness, a require line, a checkpoint or a comment that begins with #"
                 )
             }
             Self::CarriageReturn { line } => {
@@ -212,6 +278,14 @@ impl fmt::Display for TrustError {
             Self::NoOrigin => f.write_str("the line `origin NAME` is missing"),
             Self::SecondOrigin { line } => write!(f, "line {line} is a second origin"),
             Self::NoKey => f.write_str("the line `key NAME+ID+BASE64` is missing"),
+            Self::BadRequire { line } => {
+                write!(f, "line {line}: `require` takes the number of witnesses that must have cosigned, 1 or more")
+            }
+            Self::SecondRequire { line } => write!(f, "line {line} is a second `require`"),
+            Self::RequireTooMany { line, required, witnesses } => write!(
+                f,
+                "line {line} requires {required} witnesses, but the file names {witnesses} with different keys"
+            ),
             Self::BadNote(error) => write!(f, "its checkpoint cannot be read: {error}"),
             Self::BadCheckpoint(error) => write!(f, "its checkpoint cannot be read: {error}"),
             Self::ForeignCheckpoint { origin } => write!(f, "its checkpoint is from another origin, {origin:?}"),
@@ -230,8 +304,30 @@ mod tests {
         let mut trust = Trust::new(key.verifier());
         trust.add_key(SigningKey::from_seed("c.example", &[2; 32]).unwrap().verifier()).unwrap();
         trust.add_witness(WitnessSigningKey::from_seed("w.example", &[3; 32]).unwrap().verifier());
+        trust.require(1).unwrap();
         trust.pin(&Checkpoint::new("c.example", 7, [9; 32]).unwrap().sign(&key)).unwrap();
         trust
+    }
+
+    #[test]
+    fn a_wrong_number_of_required_witnesses_is_refused_with_its_line() {
+        let text = sample().to_text();
+        let with = |line: &str| Trust::parse(&text.replacen("require 1", line, 1));
+        assert_eq!(with("require 1").unwrap().required(), 1);
+        assert_eq!(with("# none").unwrap().required(), 0);
+        for wrong in ["require 0", "require 01", "require +1", "require -1", "require 1 ", "require ", "require one"] {
+            assert_eq!(with(wrong), Err(TrustError::BadRequire { line: 6 }), "{wrong:?}");
+        }
+        assert_eq!(with("require 99999999999999999999999"), Err(TrustError::BadRequire { line: 6 }));
+        assert_eq!(with("require"), Err(TrustError::UnknownLine { line: 6 }));
+        assert_eq!(with("require 1\nrequire 1"), Err(TrustError::SecondRequire { line: 7 }));
+        assert_eq!(with("require 2"), Err(TrustError::RequireTooMany { line: 6, required: 2, witnesses: 1 }));
+        // The same key under another name is not another witness.
+        let alias = WitnessSigningKey::from_seed("x.example", &[3; 32]).unwrap().verifier();
+        let aliased = with(&format!("require 2\nwitness {alias}"));
+        assert_eq!(aliased, Err(TrustError::RequireTooMany { line: 6, required: 2, witnesses: 1 }));
+        let other = WitnessSigningKey::from_seed("x.example", &[4; 32]).unwrap().verifier();
+        assert_eq!(with(&format!("require 2\nwitness {other}")).unwrap().required(), 2);
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use expect_test::expect;
+use leasehold_tlog::{Checkpoint, Note, WitnessSigningKey};
 use leasehold_verify::Trust;
 use std::fs;
 use std::path::PathBuf;
@@ -96,7 +97,7 @@ fn json_has_the_same_in_fields() {
     assert_eq!(output.status.code(), Some(0));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-    expect!["verdict origin records first_sequence first_stamp last_stamp bytes first_segment last_segment head root checkpoint_size records_after_checkpoint complete_up_to proved_by witnesses keys rotations torn_tail anchor_slot_damaged duplicate_segments newest_checkpoint duration_ms"].assert_eq(&fields.join(" "));
+    expect!["verdict origin records first_sequence first_stamp last_stamp bytes first_segment last_segment head root checkpoint_size records_after_checkpoint complete_up_to proved_by witnesses missing_witnesses required_witnesses keys rotations torn_tail anchor_slot_damaged duplicate_segments newest_checkpoint duration_ms"].assert_eq(&fields.join(" "));
     assert_eq!((&value["verdict"], &value["records"]), (&"yes".into(), &RECORDS.into()));
     assert_eq!((&value["complete_up_to"], &value["proved_by"]["kind"]), (&ANCHORED.into(), &"anchor".into()));
     assert_eq!(value["newest_checkpoint"], desk.sample.note());
@@ -109,6 +110,44 @@ fn json_has_the_same_in_fields() {
     assert_eq!(fields.join(" "), "verdict code sentence sequence segment offset file agreed_up_to");
     assert_eq!((&value["verdict"], &value["code"]), (&"no".into(), &"altered_record".into()));
     assert_eq!(value["sequence"], 11);
+}
+
+#[test]
+fn a_missing_cosignature_is_a_warning_and_a_required_one_a_failure() {
+    let desk = Desk::new();
+    let witness = WitnessSigningKey::from_seed("w.example.net", &[9; 32]).unwrap();
+    let named = desk.sample.trust.to_text() + &format!("witness {}\n", witness.verifier());
+    fs::write(&desk.trust, &named).unwrap();
+    let output = desk.run(&[]);
+    let line = "  warning     witness w.example.net has not cosigned the checkpoint of size 27\n";
+    assert!(output.status.code() == Some(0) && stdout(&output).contains(line), "{}", stdout(&output));
+    let value: serde_json::Value = serde_json::from_slice(&desk.run(&["--json"]).stdout).unwrap();
+    assert_eq!(value["missing_witnesses"], serde_json::json!(["w.example.net"]));
+    assert_eq!(value["required_witnesses"], 0);
+
+    fs::write(&desk.trust, named.clone() + "require 1\n").unwrap();
+    let output = desk.run(&["--json"]);
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &value["code"]), (Some(3), &"missing_cosignatures".into()));
+    assert!(value["sentence"].as_str().unwrap().ends_with("and it has 0; missing: w.example.net"), "{value}");
+    assert_eq!(value["file"], desk.sample.anchor().display().to_string());
+    for (wrong, line) in [("require 2\n", 5), ("require 0\n", 5), ("require 1\nrequire 1\n", 6)] {
+        fs::write(&desk.trust, named.clone() + wrong).unwrap();
+        let output = desk.run(&[]);
+        assert_eq!(output.status.code(), Some(2), "{wrong}");
+        assert!(stderr(&output).contains(&format!("line {line}")), "{}", stderr(&output));
+    }
+
+    // Cosigned, it passes, and the next trust file requires the same.
+    let mut note = Note::parse(&desk.sample.note()).unwrap();
+    let checkpoint = Checkpoint::from_body(note.text()).unwrap();
+    note.add_signature(witness.cosign(&checkpoint, 1_700_000_100).unwrap()).unwrap();
+    desk.sample.forge_anchor(&desk.sample.anchor_text().replace(&desk.sample.note(), &note.to_string()));
+    fs::write(&desk.trust, named + "require 1\n").unwrap();
+    let output = desk.run(&["--update-trust", desk.trust.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
+    assert!(!stdout(&output).contains("warning"), "{}", stdout(&output));
+    assert!(fs::read_to_string(&desk.trust).unwrap().contains("\nrequire 1\n"));
 }
 
 #[test]

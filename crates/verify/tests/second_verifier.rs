@@ -4,6 +4,8 @@
 mod common;
 #[path = "second_verifier/converted.rs"]
 mod converted;
+#[path = "second_verifier/witnesses.rs"]
+mod witnesses;
 
 use common::*;
 use leasehold_tlog::{Checkpoint, Frontier, Note, SigningKey, WitnessSigningKey, leaf_hash};
@@ -146,6 +148,7 @@ fn compare(case: &Case, second: &mut Second) -> Result<(), String> {
                 .map(|torn| ["segment", "offset", "bytes"].map(|name| torn[name].as_u64().expect("a number")));
             match () {
                 () if theirs["proved_by"] != proved_by => differ("what proves it"),
+                () if theirs["missing_witnesses"] != json!(report.missing_witnesses) => differ("missing witnesses"),
                 () if torn != their_torn => differ("the torn end"),
                 () => Ok(()),
             }
@@ -327,15 +330,7 @@ fn of_sound_journals() {
         archived.archives.push(archive.path().to_owned());
         cases.push(format!("archived {nested:?}"), Some(true), archived)._archive = Some(archive);
     }
-    cases.yes("witnessed", |s| {
-        let witness = WitnessSigningKey::from_seed("w.example.net", &[9; 32]).unwrap();
-        let mut note = Note::parse(&s.note()).unwrap();
-        let checkpoint = Checkpoint::from_body(note.text()).unwrap();
-        note.add_signature(witness.cosign(&checkpoint, 1_700_000_100).unwrap()).unwrap();
-        s.forge_anchor(&s.anchor_text().replace(&s.note(), &note.to_string()));
-        s.trust.add_witness(witness.verifier());
-        s.trust.pin(&common_checkpoint(s)).unwrap();
-    });
+    witnesses::add(&mut cases);
     cases.yes("cut after the anchor", |s| cut(s, ANCHORED));
 
     // Whatever a crash may leave.

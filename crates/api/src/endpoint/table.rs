@@ -290,6 +290,12 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             ] => 200 RecordPage }
     checkpoint { "Show the newest signed checkpoint"
         Get "/api/v1/audit/checkpoint" for ALL => 200 Checkpoint }
+    list_keys { "List the signing keys of the journal, without their secrets"
+        Get "/api/v1/audit/keys" for ALL => 200 KeyList }
+    rotate_key { "Replace the signing key; until the rotation is finished, the old key signs as well"
+        Post "/api/v1/audit/keys/rotate" for OPERATOR => 200 KeyRotated }
+    finish_key_rotation { "Finish a rotation: the old key stops signing, and its secret is removed"
+        Post "/api/v1/audit/keys/finish" for OPERATOR => 200 KeyRotationFinished }
     prove_inclusion { "Prove that a record is in the journal"
         Get "/api/v1/audit/proofs/inclusion" for ALL
             query[(sequence "Sequence number of the record." sequence required)] => 200 InclusionProof }

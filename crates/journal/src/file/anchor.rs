@@ -116,9 +116,9 @@ impl Anchor {
         if self.origin != keys.origin() {
             return Err(OpenError::WrongOrigin { path: ANCHOR.into(), expected: keys.origin().into() });
         }
-        let key = keys.by_id(self.key).ok_or(OpenError::MissingKey { key: self.key })?;
-        let checkpoint =
-            Checkpoint::open(&self.note, &[key.verifier()], &self.origin).map_err(|error| bad(&error.to_string()))?;
+        let key = keys.verifier(self.key).ok_or(OpenError::MissingKey { key: self.key })?;
+        let checkpoint = Checkpoint::open(&self.note, std::slice::from_ref(&key), &self.origin)
+            .map_err(|error| bad(&error.to_string()))?;
         if checkpoint.size() != self.head.size || *checkpoint.root() != self.root {
             return Err(bad("its checkpoint is of another size or root"));
         }

@@ -127,8 +127,8 @@ pub(super) fn open(
     let current = put_in_order(disk.as_ref(), &options, &found)?;
     let Found { anchor, survey, replayed, genesis, .. } = found;
     let index = index_of(&survey, &replayed, options.index_bytes);
-    let boundaries =
-        replayed.passed.into_iter().map(|passed| boundary(passed, &keys)).collect::<Result<_, _>>().map_err(failed)?;
+    let passed = replayed.passed.into_iter().filter(|passed| can_sign(&passed.fold, &keys));
+    let boundaries = passed.map(|passed| boundary(passed, &keys)).collect::<Result<_, _>>().map_err(failed)?;
     let checkpointer = Checkpointer {
         at: replayed.last.as_ref().map(|last| (last.number, last.end)),
         fold: replayed.fold,
@@ -369,6 +369,12 @@ fn index_of(survey: &Survey, replayed: &Replayed, spacing: u64) -> Index {
         missing: survey.missing,
         spacing,
     }
+}
+
+/// Whether the key in force at a position is held. One that was retired cannot sign any more: the segment that begins
+/// there then has no tree file, which it needs only if everything before it is moved away.
+fn can_sign(fold: &Fold, keys: &Keys) -> bool {
+    fold.key().is_none_or(|key| keys.by_public_key(&key).is_some())
 }
 
 fn boundary(passed: Passed, keys: &Keys) -> Result<Boundary, Failure> {

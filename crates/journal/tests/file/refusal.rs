@@ -226,3 +226,38 @@ fn the_key_in_force_must_be_at_hand() {
     assert_eq!(code(open_image(&image, &without)), "journal_key_missing");
     assert_eq!(open_image(&image, &keys).unwrap().1.size, 3);
 }
+
+/// The file names retired keys, so that an older slot of the anchor, which they have signed, can still be used.
+#[test]
+fn a_retired_key_opens_an_older_anchor() {
+    let keys = keys();
+    let disk = FaultyDisk::default();
+    let journal = create(&disk, &keys);
+    append(&journal, &keys, 2);
+    journal.checkpoint(stamp(2)).unwrap();
+    let old_key = keys.public_keys()[0];
+    let new_key = keys.add(&[2; 32]).unwrap();
+    let mut rotation = Record::new(2, stamp(2), KeyRotated { old_key, new_key });
+    rotation.signers.extend([old_key, new_key]);
+    let mut batch = Batch::new(2);
+    batch.push(&rotation);
+    journal.append(&mut batch).unwrap();
+    append(&journal, &keys, 9);
+    journal.checkpoint(stamp(20)).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    keys.retire_before(&path, &new_key).unwrap();
+    let finished = Arc::new(Keys::load(&path).unwrap());
+    let mut image = disk.image();
+    assert_eq!(open_image(&image, &finished).unwrap().1.size, 12);
+
+    // Without the slot that the new key has signed, the records after the other one are rolled forward.
+    let anchor = image.get_mut("anchor").unwrap();
+    let text = String::from_utf8_lossy(anchor).into_owned();
+    let newer = text.find("size 12\n").expect("the newer slot");
+    anchor[newer] ^= 1;
+    let (journal, recovered) = open_image(&image, &finished).unwrap();
+    assert!(recovered.anchor_slot_damaged && recovered.rolled_forward == 10, "{recovered:?}");
+    append(&journal, &finished, 20);
+    journal.checkpoint(stamp(99)).unwrap().expect("new");
+}

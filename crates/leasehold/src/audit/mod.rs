@@ -3,11 +3,13 @@
 mod checkpoint;
 mod collect;
 mod export;
+mod keys;
 mod prove;
 mod replay;
 mod trust;
 
 pub(crate) use collect::run as collect;
+pub(crate) use keys::list as keys;
 pub(crate) use trust::REMARK as TRUST_REMARK;
 
 use crate::cli::{Audit, JournalArgs};
@@ -21,6 +23,7 @@ pub(crate) fn run(audit: Audit) -> Result<u8, Problem> {
     match audit {
         // The same program as `leasehold-verify`.
         Audit::Verify(args) => return Ok(leasehold_verify::cli::run(&args)),
+        Audit::Evidence(args) => return Ok(leasehold_verify::evidence::run(&args)),
         Audit::Trust(args) => trust::run(&args)?,
         Audit::Checkpoint(args) => checkpoint::run(&args)?,
         Audit::Prove(args) => prove::run(&args)?,

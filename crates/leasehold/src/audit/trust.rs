@@ -3,17 +3,16 @@
 //! The trust file is only as trustworthy as the channel through which the auditor gets it: a journal cannot prove its own
 //! authenticity.
 
+use super::keys::{history, not_derivable};
 use super::open;
 use crate::cli::TrustArgs;
 use crate::journal_files::JournalFiles;
 use crate::output::{print, print_json};
 use crate::problem::Problem;
-use leasehold_model::Body;
 use leasehold_model::hex;
-use leasehold_tlog::{Checkpoint, VerifierKey};
+use leasehold_tlog::Checkpoint;
 use leasehold_verify::Trust;
 use serde_json::json;
-use std::ops::ControlFlow;
 
 pub(crate) const REMARK: &str =
     "# Keep this file where the operator cannot write. Compare the key with the operator through another channel.\n";
@@ -41,38 +40,9 @@ pub(super) fn run(args: &TrustArgs) -> Result<(), Problem> {
 /// must be signed by the key in force at its size.
 fn trust_of(files: &JournalFiles) -> Result<Trust, Problem> {
     let signed = files.signed();
-    let mut keys: Vec<VerifierKey> = Vec::new();
-    files.scan_from_genesis(&mut |entry| {
-        // Keys that follow the checkpoint have not signed anything yet; the first key is needed even for an empty one.
-        if entry.sequence >= signed.head.size.max(1) {
-            return Ok(ControlFlow::Break(()));
-        }
-        let undecodable = |error| {
-            let what = format!("record {} cannot be read: {error}", entry.sequence);
-            Problem::not_verified("record_undecodable", what).advice("run leasehold audit verify")
-        };
-        let body = entry.raw.decode().map_err(undecodable)?.body;
-        let key = if entry.sequence == 0 {
-            let Body::Genesis(genesis) = body else {
-                return Err(not_derivable("the first record is not a genesis record"));
-            };
-            if genesis.origin.as_str() != signed.origin {
-                return Err(not_derivable("the first record does not name the anchor's origin"));
-            }
-            genesis.public_key
-        } else if let Body::KeyRotated(rotated) = body {
-            rotated.new_key
-        } else {
-            return Ok(ControlFlow::Continue(()));
-        };
-        let key = VerifierKey::new(&signed.origin, &key).map_err(|error| not_derivable(&error.to_string()))?;
-        keys.push(key);
-        Ok(ControlFlow::Continue(()))
-    })?;
-    let mut keys = keys.into_iter();
-    let first = keys.next().ok_or_else(|| {
-        Problem::refused("journal_empty", "the journal has no record yet").advice("try again in a moment")
-    })?;
+    // Keys that follow the checkpoint have not signed anything yet.
+    let mut keys = history(files, signed.head.size)?.into_iter().map(|since| since.key);
+    let first = keys.next().expect("there is a first key");
     let mut trust = Trust::new(first);
     for key in keys {
         trust.add_key(key).map_err(|error| not_derivable(&error.to_string()))?;
@@ -85,8 +55,4 @@ fn trust_of(files: &JournalFiles) -> Result<Trust, Problem> {
         trust.pin(&signed.note.to_string()).map_err(|error| not_derivable(&error.to_string()))?;
     }
     Ok(trust)
-}
-
-fn not_derivable(why: &str) -> Problem {
-    Problem::not_verified("trust_not_derivable", why).advice("the segments do not belong to this anchor")
 }

@@ -11,7 +11,9 @@ Examples:
   leasehold-verify ./cluster-1 --trust cluster-1.trust
 
 A later run continues the copy, also after a crash. Records that contradict the copy or the trust file are reported \
-and not stored (exit code 3); what was verified before is kept. The token needs the role auditor or operator.")]
+and not stored (exit code 3); what was verified before is kept. If the daemon has signed two conflicting histories, the \
+evidence is written to a file fork-SIZE.evidence in the directory of the copy (exit code 4), which \
+`leasehold-verify evidence` confirms on any machine. The token needs the role auditor or operator.")]
 pub(crate) struct CollectArgs {
     /// URL of the daemon
     #[arg(value_name = "URL")]

@@ -24,7 +24,7 @@ pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
         Audit::Export(args) => args.journal.data.is_none(),
         Audit::Replay(args) => args.journal.data.is_none(),
         Audit::Prove(args) => args.data.is_none() && args.check.is_none(),
-        Audit::Verify(_) | Audit::Collect(_) => false,
+        Audit::Verify(_) | Audit::Evidence(_) | Audit::Collect(_) => false,
     };
     if remote { ask(daemon, audit) } else { crate::audit::run(audit) }
 }
@@ -45,7 +45,9 @@ fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
             Audit::Replay(args) => return replay(session, args.sequence).await,
             Audit::Prove(args) => prove(session, &args).await?,
             Audit::Trust(TrustArgs { .. }) => trust(session).await?,
-            Audit::Verify(_) | Audit::Collect(_) => unreachable!("these commands read files or run elsewhere"),
+            Audit::Verify(_) | Audit::Evidence(_) | Audit::Collect(_) => {
+                unreachable!("these commands read files or run elsewhere")
+            }
         }
         Ok(EXIT_OK)
     })

@@ -14,6 +14,7 @@ mod explain;
 mod failure;
 mod figures;
 mod foreground;
+mod key;
 mod lease;
 mod lease_request;
 mod node;
@@ -34,6 +35,7 @@ mod watch;
 
 pub(crate) use audit::run as audit;
 pub(crate) use failure::plain;
+pub(crate) use key::run as key;
 
 use crate::cli::remote::{AdminCommand, DaemonArgs, RemoteCommand};
 use crate::problem::{EXIT_OK, Problem};

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod daemon;
+mod evidence;
 mod proxy;
 
 use common::{BINARY, Said, leasehold};
@@ -55,7 +56,7 @@ impl Auditor {
     /// Collects contradicting data, and returns the code and the message; the earlier copy still verifies.
     fn refuses(&self, url: &str) -> (String, String) {
         let said = self.collect(url);
-        assert_eq!(said.code, 3, "{said:?}");
+        assert_eq!(said.code, if said.json()["code"] == "forked" { 4 } else { 3 }, "{said:?}");
         let told = said.json();
         let text = |name: &str| told[name].as_str().expect("a text").to_owned();
         assert_eq!(text("verdict"), "no");
@@ -348,42 +349,6 @@ fn an_older_checkpoint_is_refused() {
     origin.stop();
 }
 
-/// Someone with the key continues from an old copy of the data directory.
-#[test]
-fn a_fork_is_detected_at_any_position() {
-    let mut origin = Origin::named(ORIGIN);
-    origin.seal(5);
-    let forked = origin.copy();
-    let size = origin.seal(8).size;
-    let auditor = Auditor::of(&origin);
-    auditor.collect(&origin.url()).ok();
-    let pinned = Auditor::with(&origin, true);
-    origin.stop();
-
-    let mut fork = Origin::in_folder(forked, ORIGIN, 1000);
-    let mut shorter = fork.seal(1).size;
-    assert!(shorter < size);
-    assert_eq!(auditor.refuses(&fork.url()).0, "journal_went_back");
-    assert_eq!(pinned.refuses(&fork.url()).0, "pinned_ahead");
-    while shorter < size {
-        shorter = fork.seal(1).size;
-    }
-    assert_eq!(shorter, size, "the fork is as long as what was collected");
-    let (code, sentence) = auditor.refuses(&fork.url());
-    assert_eq!(code, "forked", "{sentence}");
-    // Both checkpoints are signed, which proves the fork.
-    let evidence = std::fs::read_to_string(auditor.data().join("refused.checkpoint")).expect("the other checkpoint");
-    assert!(evidence.starts_with(&format!("{ORIGIN}\n{size}\n")), "{evidence}");
-    let (code, sentence) = pinned.refuses(&fork.url());
-    assert_eq!(code, "pinned_mismatch", "{sentence}");
-    fork.seal(3);
-    let (code, sentence) = auditor.refuses(&fork.url());
-    assert_eq!(code, "broken_link", "{sentence}");
-    assert!(sentence.contains(&format!("record {size} ")), "{sentence}");
-    assert_eq!(pinned.refuses(&fork.url()).0, "pinned_mismatch");
-    fork.stop();
-}
-
 #[test]
 fn another_origin_or_key_is_refused() {
     let mut origin = Origin::named(ORIGIN);
@@ -429,7 +394,8 @@ fn a_new_trust_file_is_compared_with_the_whole_copy() {
     let own = std::fs::read_to_string(&auditor.trust).expect("a file");
     std::fs::copy(&elsewhere.trust, &auditor.trust).expect("a file");
     let said = auditor.collect(&origin.url());
-    assert!(said.code == 3 && said.err.contains("(pinned_mismatch)"), "{said:?}");
+    assert!(said.code == 4 && said.err.contains("(forked)"), "{said:?}");
+    auditor.confirms(size - 1, (size - 1, size));
 
     // The correct trust file, with the newest checkpoint.
     std::fs::write(&auditor.trust, own).expect("a file");

@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
@@ -82,6 +82,16 @@ impl Daemon {
         let log = self.log.lock().unwrap().clone();
         let empty = tempfile::tempdir().expect("a folder");
         (std::mem::replace(&mut self.folder, empty), log)
+    }
+
+    /// Kills the daemon with SIGKILL, and starts another one in the same data directory.
+    pub(crate) fn kill_and_restart(&mut self, between: impl FnOnce(&Path)) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+        between(&self.path("data"));
+        let empty = tempfile::tempdir().expect("a folder");
+        let folder = std::mem::replace(&mut self.folder, empty);
+        *self = Self::serving(folder, "--listen 127.0.0.1:0 --data {}/data");
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -162,8 +172,11 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
-        let _ = self.process.wait();
+        // One that has ended may have left its number to another process.
+        if matches!(self.process.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.process), Signal::TERM);
+            let _ = self.process.wait();
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod ceilings;
 mod claims;
 mod events;
 mod explain;
+mod keys;
 mod leases;
 mod listing;
 mod operation;
@@ -45,7 +46,8 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, leases::*, operation::*, quotas::*, quote::*, rates::*, tenancy::*, tokens::*, waste::*,
+        events::*, explain::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, tenancy::*, tokens::*,
+        waste::*,
     };
 }
 

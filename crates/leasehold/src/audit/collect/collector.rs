@@ -7,7 +7,7 @@ use leasehold_client::{Client, Error};
 use leasehold_journal::{Failure, Mirror, Misfit};
 use leasehold_model::{Hash, RawBatch};
 use leasehold_tlog::{Checkpoint, Note};
-use leasehold_verify::Trust;
+use leasehold_verify::{Cosigned, Trust, cosigned};
 
 /// Batches are written when they reach this size.
 const UNWRITTEN_BYTES_MAX: usize = 4 << 20;
@@ -54,7 +54,7 @@ pub(super) struct Progress {
 }
 
 pub(super) struct Collector {
-    client: Client,
+    pub(super) client: Client,
     pub(super) mirror: Mirror,
     trust: Trust,
     /// Hash of the trust file, stored with the copy.
@@ -64,17 +64,35 @@ pub(super) struct Collector {
     taken: usize,
     /// Bytes added to the mirror in this run.
     pub(super) bytes: u64,
+    /// The newest checkpoint that the daemon has shown.
+    pub(super) shown: Option<Note>,
+    /// Which witnesses of the trust file have cosigned it.
+    pub(super) cosigned: Cosigned,
 }
 
 impl Collector {
     pub(super) fn new(client: Client, mirror: Mirror, trust: Trust, mark: Hash) -> Self {
-        Self { client, mirror, trust, mark, fetched: Vec::new(), taken: 0, bytes: 0 }
+        Self {
+            client,
+            mirror,
+            trust,
+            mark,
+            fetched: Vec::new(),
+            taken: 0,
+            bytes: 0,
+            shown: None,
+            cosigned: Cosigned::default(),
+        }
     }
 
     /// Fetches the newest checkpoint and all records up to it. They are proved and durable afterwards.
     pub(super) async fn round(&mut self, progress: &mut dyn FnMut(Progress)) -> Result<(), Stop> {
         let note = self.newest().await?;
+        self.shown = Some(note.clone());
         let size = self.size_of(&note)?;
+        if size > 0 {
+            self.cosigned = cosigned(&note, &self.trust).map_err(|why| Refusal::new(why.code(), why.to_string()))?;
+        }
         while self.mirror.size() < size {
             if self.taken == self.fetched.len() {
                 // Write everything before waiting for the daemon.
@@ -87,7 +105,7 @@ impl Collector {
         if size == 0 {
             return Ok(());
         }
-        self.mirror.prove(&note, now()).map_err(|misfit| contradicting(misfit, &note))?;
+        self.mirror.prove(&note, now())?;
         self.remember_trust()
     }
 
@@ -162,14 +180,5 @@ impl Collector {
             self.mirror.set_trust(self.mark)?;
         }
         Ok(())
-    }
-}
-
-fn contradicting(misfit: Misfit, note: &Note) -> Stop {
-    match Stop::from(misfit) {
-        Stop::Refused(refusal) if refusal.code == "forked" => {
-            Stop::Refused(Refusal { contradiction: Some(Box::new(note.clone())), ..refusal })
-        }
-        stop => stop,
     }
 }

@@ -3,6 +3,7 @@
 //! [`collector`] fetches and compares, [`leasehold_journal::Mirror`] stores; this file connects them and reports.
 
 mod collector;
+mod fork;
 mod refusal;
 mod report;
 
@@ -19,9 +20,9 @@ use collector::{Collector, Stop};
 use leasehold_client::{Client, Named, Settings};
 use leasehold_journal::{Mirror, Options, RealDisk};
 use leasehold_model::Hash;
-use leasehold_tlog::{Checkpoint, VerifierKey};
-use leasehold_verify::Trust;
-use refusal::Refusal;
+use leasehold_verify::evidence::Evidence;
+use leasehold_verify::{Trust, Why};
+use refusal::{FORKED, Refusal};
 use report::{Collected, Line, Quiet};
 use sha2::{Digest, Sha256};
 use std::os::unix::fs::DirBuilderExt;
@@ -36,8 +37,6 @@ const POLL_EVERY: Duration = Duration::from_secs(1);
 const LISTENER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often `--follow` prints progress for people.
 const REPORT_EVERY: Duration = Duration::from_secs(60);
-/// The file for a signed checkpoint that contradicts an earlier one.
-const EVIDENCE: &str = "refused.checkpoint";
 
 pub(crate) fn run(daemon: &DaemonArgs, args: &CollectArgs) -> Result<u8, Problem> {
     let trust = read_trust(&args.trust)?;
@@ -48,6 +47,9 @@ pub(crate) fn run(daemon: &DaemonArgs, args: &CollectArgs) -> Result<u8, Problem
     let mirror = Mirror::open(disk, Options::default(), trust.origin(), trust.keys().to_vec(), mark, now());
     let mut mirror = mirror.map_err(|error| Problem::told(error.code(), &error).at(&args.data))?;
     verify_against_new_trust(&mut mirror, &trust, mark, args)?;
+    for path in fork::stored(&args.data) {
+        term::say(&format!("leasehold: this log was found to be forked before; {}\n", confirmed_by(&path, args)));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime
         .map_err(|error| Problem::refused("no_runtime", format!("the async runtime cannot be started: {error}")))?;
@@ -114,29 +116,28 @@ fn verify_against_new_trust(mirror: &mut Mirror, trust: &Trust, mark: Hash, args
         data: args.data.clone(),
         archives: args.archives.clone(),
         // A checkpoint beyond the copy is compared when the copy reaches it.
-        trust: if reached { trust.clone() } else { unpinned(trust) },
+        trust: if reached { trust.clone() } else { trust.without_pinned() },
         threads: 0,
         progress: None,
     };
     leasehold_verify::verify(&options).map_err(|failure| {
         let what = format!("the copy contradicts the trust file: {failure}");
-        Problem::not_verified(failure.code(), what).advice("nothing was fetched; find out which of the two is correct")
+        let advice = "nothing was fetched; find out which of the two is correct";
+        let found = match failure.why {
+            Why::PinnedMismatch { .. } => fork::find_in_copy(mirror.note(), trust, args),
+            _ => None,
+        };
+        let Some((evidence, seen)) = found else {
+            return Problem::not_verified(failure.code(), what).advice(advice);
+        };
+        let stored = store(args, &evidence, seen).map(|path| confirmed_by(&path, args));
+        let problem = Problem::forked(FORKED, format!("the log signed two conflicting histories: {what}"));
+        problem.advice(format!("{advice}; {}", stored.unwrap_or_default()))
     })?;
     if reached {
         mirror.set_trust(mark).map_err(|failure| Problem::refused("copy_failed", failure.to_string()))?;
     }
     Ok(())
-}
-
-/// The same origin and keys, without the checkpoint.
-fn unpinned(trust: &Trust) -> Trust {
-    let mut keys = trust.keys().iter().cloned();
-    let mut unpinned = Trust::new(keys.next().expect("a trust file names a key"));
-    for key in keys {
-        unpinned.add_key(key).expect("a key of the same origin");
-    }
-    trust.witnesses().iter().for_each(|witness| unpinned.add_witness(witness.clone()));
-    unpinned
 }
 
 /// One run of the command.
@@ -152,13 +153,27 @@ struct Run<'a> {
     reported_at: Option<Instant>,
     /// Whether the daemon is unreachable, and that was reported.
     unreachable: bool,
+    /// The witnesses that were reported as missing.
+    missing_witnesses: Vec<String>,
 }
 
 impl<'a> Run<'a> {
     fn new(collector: Collector, trust: &'a Trust, args: &'a CollectArgs, json: bool) -> Self {
         let reported = (collector.mirror.proved(), 0);
         let (line, quiet) = (Line::new(), Quiet::default());
-        Self { collector, trust, args, json, line, quiet, reported, reported_at: None, unreachable: false }
+        let missing_witnesses = Vec::new();
+        Self {
+            collector,
+            trust,
+            args,
+            json,
+            line,
+            quiet,
+            reported,
+            reported_at: None,
+            unreachable: false,
+            missing_witnesses,
+        }
     }
 
     async fn go(&mut self) -> Result<(), Problem> {
@@ -169,7 +184,7 @@ impl<'a> Run<'a> {
             match done {
                 Ok(()) => self.report()?,
                 Err(Stop::Here(problem)) => return Err(problem),
-                Err(Stop::Refused(refusal)) => return Err(self.refuse(&refusal)),
+                Err(Stop::Refused(refusal)) => return Err(self.refuse(refusal).await),
                 Err(Stop::Daemon(error)) if self.args.follow && !error.is_final() => {
                     if !self.unreachable {
                         self.unreachable = true;
@@ -191,14 +206,17 @@ impl<'a> Run<'a> {
             term::say("leasehold: the daemon is reachable again\n");
         }
         self.quiet.check(&self.collector);
+        self.report_missing_witnesses();
         let (proved, bytes) = (self.collector.mirror.proved(), self.collector.bytes);
         let first = self.reported_at.is_none();
         let due = self.json || self.reported_at.is_none_or(|at| at.elapsed() >= REPORT_EVERY);
         if !first && (proved == self.reported.0 || !due) {
             return Ok(());
         }
-        let collected =
-            Collected { url: &self.args.from, records: proved - self.reported.0, bytes: bytes - self.reported.1 };
+        let (records, bytes_new) = (proved - self.reported.0, bytes - self.reported.1);
+        let evidence = fork::stored(&self.args.data);
+        let cosigned = &self.collector.cosigned;
+        let collected = Collected { url: &self.args.from, records, bytes: bytes_new, evidence, cosigned };
         self.reported = (proved, bytes);
         self.reported_at = Some(Instant::now());
         let (mirror, data) = (&self.collector.mirror, &self.args.data);
@@ -210,11 +228,27 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Discards what was not proved, and reports the contradiction.
-    fn refuse(&mut self, refusal: &Refusal) -> Problem {
-        let evidence = self.keep_evidence(refusal);
+    /// Warns when the witnesses that have not cosigned change.
+    fn report_missing_witnesses(&mut self) {
+        let missing = &self.collector.cosigned.missing;
+        if *missing != self.missing_witnesses {
+            for name in missing {
+                term::say(&format!("leasehold: witness {name} has not cosigned the newest checkpoint\n"));
+            }
+            self.missing_witnesses.clone_from(missing);
+        }
+    }
+
+    /// Discards what was not proved, and reports the contradiction. If both sides of it are signed, the evidence is stored.
+    async fn refuse(&mut self, refusal: Refusal) -> Problem {
+        let found = fork::find(&self.collector, self.trust, self.args).await;
+        let refusal = if found.is_some() { refusal.forked() } else { refusal };
+        let stored = found.and_then(|(evidence, seen)| store(self.args, &evidence, seen));
         let proved = self.collector.mirror.proved();
-        let problem = Problem::not_verified(refusal.code, refusal.what.clone());
+        let problem = match refusal.code {
+            FORKED => Problem::forked(refusal.code, refusal.what.clone()),
+            code => Problem::not_verified(code, refusal.what.clone()),
+        };
         let kept = match proved {
             0 => "nothing was stored".to_owned(),
             proved => format!(
@@ -223,11 +257,9 @@ impl<'a> Run<'a> {
                 self.args.data.display()
             ),
         };
-        let advice = match (&refusal.advice, &evidence) {
+        let advice = match (&refusal.advice, &stored) {
             (Some(advice), _) => advice.clone(),
-            (None, Some(path)) => {
-                format!("{kept}; the contradicting checkpoint, signed by the same key, is in {}", path.display())
-            }
+            (None, Some(path)) => format!("{kept}; {}", confirmed_by(path, self.args)),
             (None, None) => kept,
         };
         if let Err(failure) = self.collector.mirror.forget_unproved() {
@@ -235,27 +267,30 @@ impl<'a> Run<'a> {
         }
         if self.json {
             // The message follows on stderr in any case.
-            let _ = print(&format!("{}\n", report::refusal_json(refusal, proved, evidence.as_ref())));
+            let _ = print(&format!("{}\n", report::refusal_json(&refusal, proved, stored.as_ref())));
         }
         problem.advice(advice)
     }
+}
 
-    /// Stores the contradicting checkpoint: two signed checkpoints of the same origin and size with different roots prove a
-    /// fork.
-    fn keep_evidence(&self, refusal: &Refusal) -> Option<PathBuf> {
-        let note = refusal.contradiction.as_ref()?;
-        let keys: Vec<VerifierKey> = self.collector.mirror.key().into_iter().collect();
-        Checkpoint::open_note(note, &keys, self.trust.origin()).ok()?;
-        let path = self.args.data.join(EVIDENCE);
-        match std::fs::write(&path, note.to_string()) {
-            Ok(()) => Some(path),
-            Err(error) => {
-                term::say(&format!(
-                    "leasehold: {}: the contradicting checkpoint could not be written: {error}\n{note}",
-                    path.display()
-                ));
-                None
-            }
+/// How others can check the evidence.
+fn confirmed_by(path: &Path, args: &CollectArgs) -> String {
+    let word = |path: &Path| term::shell_word(&path.display().to_string());
+    format!(
+        "the evidence can be confirmed with  leasehold-verify evidence {} --trust {}",
+        word(path),
+        word(&args.trust)
+    )
+}
+
+/// Stores evidence, or prints it if that is not possible.
+fn store(args: &CollectArgs, evidence: &Evidence, seen: u64) -> Option<PathBuf> {
+    match fork::store(&args.data, evidence, seen) {
+        Ok(path) => Some(path),
+        Err(error) => {
+            let text = evidence.to_text();
+            term::say(&format!("leasehold: the evidence of a fork could not be written: {error}; it is:\n{text}"));
+            None
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use leasehold_journal::Misfit;
 use leasehold_model::Damage;
-use leasehold_tlog::Note;
+
+/// The code of a refusal for which there is evidence that convinces others.
+pub(super) const FORKED: &str = "forked";
 
 /// The first contradiction. Nothing from there on was stored.
 #[derive(Debug)]
@@ -13,17 +15,21 @@ pub(super) struct Refusal {
     pub(super) advice: Option<String>,
     /// The record that it is about, if it is about one.
     pub(super) sequence: Option<u64>,
-    /// A checkpoint that contradicts a proved one of the same size.
-    pub(super) contradiction: Option<Box<Note>>,
 }
 
 impl Refusal {
     pub(super) fn new(code: &'static str, what: impl Into<String>) -> Self {
-        Self { code, what: what.into(), advice: None, sequence: None, contradiction: None }
+        Self { code, what: what.into(), advice: None, sequence: None }
     }
     pub(super) fn at(mut self, sequence: u64) -> Self {
         self.sequence = Some(sequence);
         self
+    }
+
+    /// The log signed two histories. `found` is what was noticed first.
+    pub(super) fn forked(self) -> Self {
+        let what = format!("the log signed two conflicting histories: {}", self.what);
+        Self { code: FORKED, what, advice: None, ..self }
     }
 
     /// The batch that begins with this record is damaged.
@@ -85,10 +91,7 @@ impl Refusal {
 
 impl From<Misfit> for Refusal {
     fn from(misfit: Misfit) -> Self {
-        let code = match &misfit {
-            Misfit::Root { size, proved } if size == proved => "forked",
-            misfit => misfit.code(),
-        };
+        let code = misfit.code();
         let text = misfit.to_string();
         let (what, advice) = match text.split_once("; ") {
             Some((what, advice)) => (what, Some(advice.to_owned())),

@@ -8,6 +8,7 @@ use crate::time_format;
 use leasehold_journal::Mirror;
 use leasehold_model::Span;
 use leasehold_model::hex;
+use leasehold_verify::Cosigned;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -77,6 +78,9 @@ pub(super) struct Collected<'a> {
     pub(super) url: &'a str,
     pub(super) records: u64,
     pub(super) bytes: u64,
+    /// Evidence of forks that this run or an earlier one has stored.
+    pub(super) evidence: Vec<PathBuf>,
+    pub(super) cosigned: &'a Cosigned,
 }
 
 impl Collected<'_> {
@@ -84,10 +88,12 @@ impl Collected<'_> {
     pub(super) fn text(&self, mirror: &Mirror, data: &Path, trust: &Path) -> String {
         let proved = thousands(mirror.proved());
         let word = |path: &Path| term::shell_word(&path.display().to_string());
+        let forks: String =
+            self.evidence.iter().map(|path| format!("evidence of a fork  {}\n", path.display())).collect();
         format!(
             "Collected {} records ({}) from {}; {proved} in total, proved by the checkpoint of {proved} records.\n\
              newest record  {}\n\
-             verify the copy with  leasehold-verify {} --trust {}\n",
+             {forks}verify the copy with  leasehold-verify {} --trust {}\n",
             thousands(self.records),
             bytes(self.bytes),
             self.url,
@@ -109,6 +115,9 @@ impl Collected<'_> {
             "bytes": self.bytes,
             "records": mirror.proved(),
             "last_stamp": mirror.stamp().to_string(),
+            "evidence": self.evidence.iter().map(|path| path.display().to_string()).collect::<Vec<_>>(),
+            "witnesses": self.cosigned.by.iter().map(|witness| &witness.name).collect::<Vec<_>>(),
+            "missing_witnesses": self.cosigned.missing,
             "key": mirror.key().map(|key| key.id().to_string()),
             "checkpoint": {
                 "size": position.size(),
