@@ -89,7 +89,7 @@ need-peers:
 	  python3 -m venv $(TARGET)/venv-peers 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(TARGET)/venv-peers; }; \
 	  $(TARGET)/venv-peers/bin/pip install --quiet --disable-pip-version-check -r crates/bench/peers/requirements.txt; }
 
-# Hours: more seeds, more fuzzing, more kills. SEEDS, FROM, CASES and KILLS say how much.
+# Hours: more seeds, more fuzzing, more kills. SEEDS, FROM, CASES, KILLS and CHAOS say how much.
 soak:
 	LEASEHOLD_SIM_SEEDS=$(or $(SEEDS),1000000) LEASEHOLD_SIM_FROM=$(or $(FROM),1000000) \
 	  $(CARGO) test --release --package leasehold-sim --test seeds -- --nocapture
@@ -97,6 +97,8 @@ soak:
 	  $(CARGO) test --release --package leasehold-books --test accounts -- --nocapture
 	LEASEHOLD_FUZZ_CASES=$(or $(CASES),200000) $(CARGO) test --release --package leasehold-model --test format
 	LEASEHOLD_KILL_ROUNDS=$(or $(KILLS),1000) $(CARGO) test --release --package leasehold --test kill
+	LEASEHOLD_CHAOS_ROUNDS=$(or $(CHAOS),50) LEASEHOLD_CHAOS_LATENCY=1 \
+	  $(CARGO) test --release --package leasehold --test chaos -- --nocapture
 
 # Licences and sources of dependencies; known advisories where their database can be reached.
 audit:
