@@ -89,11 +89,11 @@ impl Fault {
                 site.set_wall_clock(0);
             }
             Self::Archive => {
-                site.run("journal archive --to {}/archive --data {}/disk/data");
+                site.run("journal archive --config {}/leasehold.yaml --to {}/archive");
             }
             Self::ArchiveWhileStopped => {
                 site.stop();
-                site.run("journal archive --to {}/archive --data {}/disk/data");
+                site.run("journal archive --config {}/leasehold.yaml --to {}/archive");
                 site.restart();
             }
             Self::ForgedTail => {

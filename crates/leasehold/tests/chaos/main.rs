@@ -117,6 +117,8 @@ fn check(site: &Site, load: &Load, trust: &str) {
         progress: None,
     };
     leasehold_verify::verify(&options).unwrap_or_else(|failure| panic!("the journal does not verify: {failure}"));
+    let archived = std::fs::read_dir(site.archive()).expect("a folder").count();
+    assert!(archived > 0, "nothing was archived");
     println!("  {} acknowledged operations, all of them in the journal once", book.acknowledged.len());
 }
 
