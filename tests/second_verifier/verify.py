@@ -27,6 +27,7 @@ import hashlib
 import json
 import re
 import sys
+import time
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -857,6 +858,7 @@ class Verifier:
         self.opened = 0  # the last segment with a header that fits
         self.unknown = self.rotations = 0
         self.notes: list[str] = []
+        self.warnings: list[str] = []
         self.proved: dict[str, Optional[int]] = {"pinned_checkpoint": None, "witness": None, "anchor": None}
 
     def fail(self, why: str, offset: Optional[int] = None, sequence: Optional[int] = None) -> NoReturn:
@@ -1100,8 +1102,13 @@ class Verifier:
                 raise Bad(f"anchor: {e}", file="anchor") from None
 
 
-def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = None) -> dict:
-    """The whole judgement as one JSON-ready object."""
+STAMP_TOLERANCE = 60 * 10**9
+"""Nanoseconds by which the last stamp may be ahead of this machine's clock."""
+
+
+def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = None, now: Optional[int] = None) -> dict:
+    """The whole judgement as one JSON-ready object. `now` is the clock, in nanoseconds since 1970."""
+    now = time.time_ns() if now is None else now
     v = Verifier(data_folder, trust, archives or [])
     bad: Optional[dict] = None
     try:
@@ -1110,6 +1117,8 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         bad = e.where
     except OSError as e:
         bad = Bad(f"cannot be read: {e}", segment=v.segment or None).where
+    if bad is None and v.stamp > now + STAMP_TOLERANCE:
+        v.warnings.append("stamp_in_future")
     # Evidence from outside the folder comes first, however old; the larger size, at a tie the pin.
     outside = [(v.proved[k] or 0, k) for k in ("witness", "pinned_checkpoint") if v.proved[k] is not None]
     complete_to, proved_by = max(outside, key=lambda p: p[0] + (p[1] == "pinned_checkpoint") / 2) if outside else (
@@ -1120,7 +1129,8 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         "complete_to": complete_to if bad is None else 0, "proved_by": proved_by if bad is None else None,
         "chained_not_signed": v.tree.size - (v.proved["anchor"] or 0) if bad is None else None,
         "proofs": v.proved, "segments": len(v.folder.segments), "rotations": v.rotations,
-        "unknown_kinds": v.unknown, "torn": v.torn, "notes": v.notes, "first_bad": bad,
+        "unknown_kinds": v.unknown, "torn": v.torn, "notes": v.notes,
+        "warnings": v.warnings, "first_bad": bad,
     }
 
 
@@ -1148,6 +1158,7 @@ def main(argv: Optional[list[str]] = None) -> int:
             print(f"{result['chained_not_signed']} records after the checkpoint are chained, not signed")
         if result["torn"]:
             print("torn end, not counted: segment {segment}, offset {offset}, {bytes} bytes".format(**result["torn"]))
+        print("\n".join(f"warning: {w}" for w in result["warnings"]), end="\n" if result["warnings"] else "")
         print("\n".join(f"note: {n}" for n in result["notes"]), end="\n" if result["notes"] else "")
     else:
         print("FAILED: record {sequence}, segment {segment}, offset {offset}, file {file}: {why}".format(**result["first_bad"]))

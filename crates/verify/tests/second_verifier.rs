@@ -147,6 +147,7 @@ fn compare(case: &Case, second: &mut Second) -> Result<(), String> {
             match () {
                 () if theirs["proved_by"] != proved_by => differ("what proves it"),
                 () if torn != their_torn => differ("the torn end"),
+                () if theirs["warnings"] != json!(warnings(report)) => differ("what it warns of"),
                 () => Ok(()),
             }
         }
@@ -156,6 +157,13 @@ fn compare(case: &Case, second: &mut Second) -> Result<(), String> {
             _ => Ok(()),
         },
     }
+}
+
+/// The codes of what we warn of, by the clock of this machine.
+fn warnings(report: &leasehold_verify::Report) -> Vec<&'static str> {
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let now = leasehold_model::Instant(u64::try_from(since_1970.as_nanos()).unwrap());
+    report.stamp_ahead(now).map(|_| "stamp_in_future").into_iter().collect()
 }
 
 /// Runs every case, two at a time, and tells all differences.
@@ -337,6 +345,8 @@ fn of_sound_journals() {
         s.trust.pin(&common_checkpoint(s)).unwrap();
     });
     cases.yes("cut after the anchor", |s| cut(s, ANCHORED));
+    // 140 years.
+    cases.yes("stamped in the future", |s| in_the_future(s, 1 << 62));
 
     // Whatever a crash may leave.
     for bytes in [1, 15, 16, 30, 100] {

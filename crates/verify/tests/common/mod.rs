@@ -345,6 +345,19 @@ pub fn rewrite(sample: &Sample, keys: &[SigningKey], change: impl Fn(&mut [Frame
     write_anchor(sample, &tree, &head, signer);
 }
 
+/// The operator writes the same journal with all stamps later by this many nanoseconds.
+pub fn in_the_future(sample: &Sample, nanoseconds: u64) {
+    rewrite(sample, &operator_keys(), |frames| {
+        for frame in frames {
+            let mut reader = leasehold_model::Reader::new(&frame.bytes[32..]);
+            reader.varint().unwrap();
+            let at = frame.bytes.len() - reader.remaining();
+            let stamp = u64::from_le_bytes(frame.bytes[at..at + 8].try_into().unwrap());
+            frame.bytes[at..at + 8].copy_from_slice(&(stamp + nanoseconds).to_le_bytes());
+        }
+    });
+}
+
 /// Signs the record anew where its signers are among `keys`, and says who signs checkpoints after it.
 fn resign<'k>(frame: &mut Frame, keys: &'k [SigningKey], signer: &'k SigningKey) -> &'k SigningKey {
     let (message, hashed) = (signed_message(&frame.hash()), frame.bytes.clone());
