@@ -118,7 +118,7 @@ fn stamps_in_the_future_are_a_warning() {
     let desk = Desk::new();
     let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let ahead = u64::try_from(since_1970.as_nanos()).unwrap() + 3_600_000_000_000 - stamp(0).0;
-    in_the_future(&desk.sample, ahead);
+    clock::in_the_future(&desk.sample, ahead);
     let output = desk.run(&[]);
     assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{}", stdout(&output));
     let text = stdout(&output);

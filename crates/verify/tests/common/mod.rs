@@ -1,6 +1,8 @@
 //! Real journals to attack, and the attacker's tools.
 #![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses some of it")]
 
+pub mod clock;
+
 use leasehold_journal::{FileJournal, Journal, Keys, Local, Options as Layout, RealDisk, Secret};
 use leasehold_model::body::{Genesis, Heartbeat, KeyRotated};
 use leasehold_model::frame::signed_message;
@@ -227,6 +229,12 @@ pub fn put(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
 }
 
+pub fn flip(path: &Path, at: usize, bit: u8) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1 << bit;
+    put(path, &bytes);
+}
+
 pub fn copy_files(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -343,19 +351,6 @@ pub fn rewrite(sample: &Sample, keys: &[SigningKey], change: impl Fn(&mut [Frame
         put(&sample.segment(number), &opened.encode());
     }
     write_anchor(sample, &tree, &head, signer);
-}
-
-/// The operator writes the same journal with all stamps later by this many nanoseconds.
-pub fn in_the_future(sample: &Sample, nanoseconds: u64) {
-    rewrite(sample, &operator_keys(), |frames| {
-        for frame in frames {
-            let mut reader = leasehold_model::Reader::new(&frame.bytes[32..]);
-            reader.varint().unwrap();
-            let at = frame.bytes.len() - reader.remaining();
-            let stamp = u64::from_le_bytes(frame.bytes[at..at + 8].try_into().unwrap());
-            frame.bytes[at..at + 8].copy_from_slice(&(stamp + nanoseconds).to_le_bytes());
-        }
-    });
 }
 
 /// Signs the record anew where its signers are among `keys`, and says who signs checkpoints after it.
