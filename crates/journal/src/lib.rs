@@ -29,7 +29,8 @@ pub use error::{
     AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError, Unproved,
 };
 pub use file::{
-    Entry, FileJournal, Local, Mirror, Options, ReadOnly, Recovered, Scanned, SignedHead, TornTail, UnprovedTail,
+    Entry, FileJournal, Local, Mirror, Options, ReadOnly, Recovered, Scanned, Scrub, ScrubDamage, ScrubPlace,
+    ScrubPosition, ScrubStep, SignedHead, TornTail, UnprovedTail,
 };
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;

@@ -14,6 +14,7 @@ mod read_only;
 mod reader;
 mod recovery;
 mod replay;
+mod scrub;
 mod segment;
 mod snapshot;
 mod start;
@@ -26,6 +27,7 @@ pub use mirror::Mirror;
 pub use options::{Local, Options, UnprovedTail};
 pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
 pub use recovery::{Recovered, TornTail};
+pub use scrub::{Scrub, ScrubDamage, ScrubPlace, ScrubPosition, ScrubStep};
 
 use crate::admission::Admission;
 use crate::disk::{Disk, DiskLock, is_full};
