@@ -12,6 +12,7 @@ use crate::proofs::Proofs;
 use crate::rate::Limiter;
 use crate::routes::router;
 use crate::scans::Scans;
+use crate::scrub::{self, ScrubService};
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions};
@@ -98,6 +99,7 @@ pub struct Daemon {
     directory: DataDirectory,
     live_thread: JoinHandle<()>,
     books_thread: JoinHandle<()>,
+    scrub_thread: JoinHandle<()>,
     tls: Option<Tls>,
     /// The result of opening the journal.
     pub recovered: Option<Recovered>,
@@ -123,11 +125,12 @@ impl Daemon {
         local.tail = start.unproved_tail;
         let archives = config.journal.archive.iter();
         local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
-        let books_key = local.secret.books().clone();
+        let (books_key, scrub_key) = (local.secret.books().clone(), local.secret.scrub().clone());
         let (journal, recovered) = directory
             .open_journal(keys, config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
-        let journal: Arc<dyn Journal> = Arc::new(journal);
+        let files = Arc::new(journal);
+        let journal: Arc<dyn Journal> = Arc::clone(&files) as Arc<dyn Journal>;
         check_books(&directory, &*journal, &books_key)?;
         let mut start_options = StartOptions::new(software(), public_key);
         start_options.accept_clock = start.accept_clock;
@@ -142,13 +145,28 @@ impl Daemon {
         }
         let began = start.clock.wall();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
-        let app = assemble(&config, &directory, books_key, cell, journal, start.clock, began)?;
+        let clock = Arc::clone(&start.clock);
+        let scrub = ScrubService::new(&directory.data, scrub_key, files, clock, config.scrub.clone());
+        let app = assemble(&config, &directory, books_key, cell, journal, scrub, start.clock, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         let books_thread = app.books.start(Arc::clone(&app.journal));
         let starting = |error| DaemonError::Io { what: "cannot start the books thread".into(), error };
         let books_thread = books_thread.map_err(starting)?;
-        Ok(Self { app, config, directory, live_thread, books_thread, tls, recovered, opened, operator_token })
+        let starting = |error| DaemonError::Io { what: "cannot start the scrub thread".into(), error };
+        let scrub_thread = scrub::run(&app).map_err(starting)?;
+        Ok(Self {
+            app,
+            config,
+            directory,
+            live_thread,
+            books_thread,
+            scrub_thread,
+            tls,
+            recovered,
+            opened,
+            operator_token,
+        })
     }
 
     pub fn data_directory(&self) -> &DataDirectory {
@@ -185,6 +203,9 @@ impl Daemon {
         self.app.live.stop();
         // If the thread panicked, the panic has been reported already.
         let _ = self.live_thread.join();
+        // While the books can still be read, so that the next start continues the pass.
+        self.app.scrub.stop();
+        let _ = self.scrub_thread.join();
         let (cell, books) = (Arc::clone(&self.app.cell), Arc::clone(&self.app.books));
         drop(self.app);
         let stopped = cell.stop();
@@ -253,12 +274,14 @@ fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
     fs::rename(&new, &path)
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parts of the daemon, named once")]
 fn assemble(
     config: &Config,
     directory: &DataDirectory,
     books_key: MacKey,
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
+    scrub: ScrubService,
     clock: Arc<dyn Clock>,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
@@ -284,6 +307,7 @@ fn assemble(
         live,
         books,
         proofs: Proofs::default(),
+        scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,
         limits,
