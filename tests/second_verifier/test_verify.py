@@ -789,6 +789,14 @@ class Form(Case):
         Journal([[[fx.genesis(K1), Rec(3, b"", T0)]]], [K1]).write(self.data)
         self.ok()
 
+    def test_last_stamp_in_the_future(self) -> None:
+        Journal([[[fx.genesis(K1), Rec(3, b"", T0)]]], [K1]).write(self.data)
+        path = self.base / "trust"
+        fx.put(path, fx.trust_file([K1]))
+        for ahead, warnings in ((0, []), (60 * 10**9, []), (61 * 10**9, ["stamp_in_future"])):
+            result = vf.verify(self.data, vf.read_trust(path), now=T0 - ahead)
+            self.assertEqual((result["ok"], result["warnings"]), (True, warnings))
+
     def test_scaled(self) -> None:
         r = lambda raw: vf.Reader(raw)
         self.assertEqual(r(scaled(2**120 - 1)).scaled(), 2**120 - 1)

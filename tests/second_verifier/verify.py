@@ -27,6 +27,7 @@ import hashlib
 import json
 import re
 import sys
+import time
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -864,6 +865,7 @@ class Verifier:
         self.unknown = self.rotations = 0
         self.notes: list[str] = []
         self.missing_witnesses: list[str] = []
+        self.warnings: list[str] = []
         self.proved: dict[str, Optional[int]] = {"pinned_checkpoint": None, "witness": None, "anchor": None}
 
     def fail(self, why: str, offset: Optional[int] = None, sequence: Optional[int] = None) -> NoReturn:
@@ -1116,8 +1118,13 @@ class Verifier:
                 raise Bad(f"anchor: {e}", file="anchor") from None
 
 
-def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = None) -> dict:
-    """The whole judgement as one JSON-ready object."""
+STAMP_TOLERANCE = 60 * 10**9
+"""Nanoseconds by which the last stamp may be ahead of this machine's clock."""
+
+
+def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = None, now: Optional[int] = None) -> dict:
+    """The whole judgement as one JSON-ready object. `now` is the clock, in nanoseconds since 1970."""
+    now = time.time_ns() if now is None else now
     v = Verifier(data_folder, trust, archives or [])
     bad: Optional[dict] = None
     try:
@@ -1126,6 +1133,8 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         bad = e.where
     except OSError as e:
         bad = Bad(f"cannot be read: {e}", segment=v.segment or None).where
+    if bad is None and v.stamp > now + STAMP_TOLERANCE:
+        v.warnings.append("stamp_in_future")
     # Evidence from outside the folder comes first, however old; the larger size, at a tie the pin.
     outside = [(v.proved[k] or 0, k) for k in ("witness", "pinned_checkpoint") if v.proved[k] is not None]
     complete_to, proved_by = max(outside, key=lambda p: p[0] + (p[1] == "pinned_checkpoint") / 2) if outside else (
@@ -1136,7 +1145,8 @@ def verify(data_folder: Path, trust: Trust, archives: Optional[list[Path]] = Non
         "complete_to": complete_to if bad is None else 0, "proved_by": proved_by if bad is None else None,
         "chained_not_signed": v.tree.size - (v.proved["anchor"] or 0) if bad is None else None,
         "proofs": v.proved, "segments": len(v.folder.segments), "rotations": v.rotations,
-        "unknown_kinds": v.unknown, "missing_witnesses": v.missing_witnesses, "torn": v.torn, "notes": v.notes, "first_bad": bad,
+        "unknown_kinds": v.unknown, "missing_witnesses": v.missing_witnesses, "torn": v.torn, "notes": v.notes,
+        "warnings": v.warnings, "first_bad": bad,
     }
 
 
@@ -1166,6 +1176,7 @@ def main(argv: Optional[list[str]] = None) -> int:
             print(f"warning: witness {name} has not cosigned the anchor's checkpoint")
         if result["torn"]:
             print("torn end, not counted: segment {segment}, offset {offset}, {bytes} bytes".format(**result["torn"]))
+        print("\n".join(f"warning: {w}" for w in result["warnings"]), end="\n" if result["warnings"] else "")
         print("\n".join(f"note: {n}" for n in result["notes"]), end="\n" if result["notes"] else "")
     else:
         print("FAILED: record {sequence}, segment {segment}, offset {offset}, file {file}: {why}".format(**result["first_bad"]))

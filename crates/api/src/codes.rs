@@ -51,6 +51,7 @@ codes! {
     RECORD_NOT_FOUND 404 "record_not_found" "There is no record with that sequence, or it is not visible to the caller.";
     NOT_A_DECISION 404 "not_a_decision" "The record contains no decision that could be made again.";
     ARCHIVED 410 "archived" "The answer is in a segment that was moved away.";
+    JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names no action, or more than one.";
     RATE_LIMITED 429 "rate_limited" "The token has used up its operations for now; `Retry-After` says when to try again.";

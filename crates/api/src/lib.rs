@@ -27,6 +27,7 @@ mod problem;
 mod quantity;
 mod quota;
 mod rate;
+mod scrub;
 mod settings;
 mod tenancy;
 mod time;
@@ -82,6 +83,7 @@ pub use rate::{
     FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
     PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
 };
+pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
 pub use tenancy::{
     BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,

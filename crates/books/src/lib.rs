@@ -8,6 +8,7 @@
 
 mod allocations;
 mod ask;
+mod balance;
 mod buckets;
 mod bytes;
 mod chunk;
@@ -39,6 +40,7 @@ mod waste;
 
 pub use allocations::{AllocationPage, AllocationQuestion};
 pub use ask::{DIMS_MAX, Dim, Filter, HeldAs, Key, LINES_MAX, NONE, Question};
+pub use balance::Balance;
 pub use buckets::{BUCKETS_MAX, BadBuckets, Bucket, Buckets, month_of};
 pub use cost::{CostLine, LiveRate};
 pub use facts::{Books, BooksError};

@@ -110,6 +110,10 @@ impl Fold {
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
+    /// Sets the epoch of the last start before the position.
+    pub(crate) fn set_epoch(&mut self, epoch: u64) {
+        self.epoch = epoch;
+    }
     /// The format version of the last record, where it is known.
     pub(crate) fn format_version(&self) -> Option<u32> {
         self.format_version

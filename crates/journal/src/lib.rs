@@ -30,7 +30,7 @@ pub use error::{
 };
 pub use file::{
     ArchiveError, Archiver, Entry, FileJournal, Local, Mirror, Moved, Options, Plan, ReadOnly, Recovered, Scanned,
-    SignedHead, TornTail, UnprovedTail, in_use,
+    Scrub, ScrubDamage, ScrubPlace, ScrubPosition, ScrubStep, SignedHead, TornTail, UnprovedTail, in_use,
 };
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;

@@ -25,6 +25,7 @@ pub struct Secret {
     pub(crate) anchor: MacKey,
     pub(crate) snapshot: MacKey,
     books: MacKey,
+    scrub: MacKey,
 }
 
 /// Why a secret could not be read or written.
@@ -69,6 +70,7 @@ impl Secret {
             anchor: key("leasehold/v2/anchor"),
             snapshot: key("leasehold/v2/snapshot"),
             books: key("leasehold/v2/books"),
+            scrub: key("leasehold/v2/scrub"),
             bytes: Arc::new(bytes),
         }
     }
@@ -76,6 +78,11 @@ impl Secret {
     /// The key that authenticates the entries of the books.
     pub fn books(&self) -> &MacKey {
         &self.books
+    }
+
+    /// The key that authenticates the progress of the scrub.
+    pub fn scrub(&self) -> &MacKey {
+        &self.scrub
     }
 
     /// Reads a secret from a file that only its owner may read. `None` if there is no file.
@@ -195,13 +202,15 @@ mod tests {
     #[test]
     fn derived_keys_are_these() {
         let secret = Secret::new([7; 32]);
-        let shown = [&secret.batch, &secret.anchor, &secret.snapshot, &secret.books].map(|key| key.mac(&[b"x"]));
+        let shown =
+            [&secret.batch, &secret.anchor, &secret.snapshot, &secret.books, &secret.scrub].map(|key| key.mac(&[b"x"]));
         let shown: Vec<_> = shown.iter().map(|mac| hex::encode(mac)).collect();
         expect_test::expect![[r#"
             3c4d716a906e72e2db13dc2c6258d43e42c85abc7e97afac9cfb364e07bc82b0
             1ca1782bb2a2c2a9093cd2d79e7646809f3297cd9584ae40b69e9b383b65f92e
             7c1202df67ac0c3f32eb50c11e5e632393e6753c3c366d4d9e7b40f65ebef764
-            b93a7715f6dba604742c63c29d13f06c7d68060bc59f3d365cfaab6236a121b8"#]]
+            b93a7715f6dba604742c63c29d13f06c7d68060bc59f3d365cfaab6236a121b8
+            63e0bdc98fcc299c915875144f73e74d1b1089d6fb27012d15fc8fc0c631c2d0"#]]
         .assert_eq(&shown.join("\n"));
     }
 

@@ -83,6 +83,10 @@ pub(crate) enum Audit {
     Evidence(EvidenceArgs),
     /// Print a trust file for an auditor: origin, keys and newest checkpoint
     Trust(TrustArgs),
+    /// Show what is signed and what the scrub found; the exit code is 3 if there is damage
+    Status(ScrubArgs),
+    /// Begin a pass of the scrub now: read the whole journal again and compare the books with it
+    Scrub(ScrubArgs),
     /// Print the newest signed checkpoint
     Checkpoint(CheckpointArgs),
     /// Prove that a record is in the journal or that the journal only grew, or check such a proof
@@ -186,6 +190,20 @@ pub(crate) struct CheckpointArgs {
     /// Print one JSON object instead of text
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold audit status
+  leasehold audit scrub --wait
+
+The scrub reads every segment of the journal again, computes chain and tree against a signed checkpoint, and compares \
+the books with the records. The exit code is 3 if the last pass, or the one that runs, found damage.")]
+pub(crate) struct ScrubArgs {
+    /// Wait until the pass has ended, then show the status
+    #[arg(long)]
+    pub(crate) wait: bool,
 }
 
 #[derive(Debug, Args)]

@@ -113,15 +113,32 @@ fn ignore_user_signals() -> Result<(), Problem> {
     Ok(())
 }
 
+/// What this start has checked, in words.
+fn checked_at_start(from: u64, size: u64) -> String {
+    match from {
+        0 => format!("all {size} records of the journal were read and authenticated"),
+        _ if from == size => {
+            format!("the end of the journal was authenticated; its {size} records are checked by the scrub")
+        }
+        _ => format!(
+            "records {from} to {} were read and authenticated; the {from} older ones are checked by the scrub",
+            size - 1
+        ),
+    }
+}
+
 /// Logs the recovery, and prints how to connect.
 fn announce(daemon: &Daemon, url: &str) {
     let directory = daemon.data_directory();
     if let Some(recovered) = &daemon.recovered {
+        // Only what was read at this start. Older records are read by the scrub.
         tracing::info!(
             records = recovered.size,
             snapshot = daemon.opened.snapshot_size,
             replayed = daemon.opened.replayed,
-            "the journal is complete"
+            checked_from = recovered.verified_from,
+            "{}",
+            checked_at_start(recovered.verified_from, recovered.size)
         );
         if recovered.rolled_forward > 0 {
             tracing::warn!(

@@ -24,6 +24,7 @@ pub(crate) struct App {
     pub(crate) live: Arc<Live>,
     pub(crate) books: Arc<crate::books::BooksService>,
     pub(crate) proofs: crate::proofs::Proofs,
+    pub(crate) scrub: Arc<crate::scrub::ScrubService>,
     pub(crate) agents: crate::agents::Agents,
     /// Hash of the first record, from which public IDs are derived.
     pub(crate) genesis: Hash,

@@ -8,7 +8,7 @@ use crate::archive_state::ArchiveState;
 use crate::problem::sentence;
 use crate::profiles::Profiles;
 use leasehold_api::{Problem, codes};
-use leasehold_books::{Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
+use leasehold_books::{Balance, Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
 use leasehold_journal::{Journal, MacKey};
 use leasehold_model::Instant;
 use std::path::PathBuf;
@@ -235,6 +235,16 @@ impl BooksService {
     fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {
         let keeper = guard(self.keeper.read());
         question(&keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?.books)
+    }
+
+    /// The totals as of the last record that the books have processed; none while they are being rebuilt.
+    pub(crate) fn balance(&self) -> Option<Result<Balance, BooksError>> {
+        guard(self.keeper.read()).as_ref().map(|keeper| keeper.books.balance())
+    }
+
+    /// Reads from the books. The books cannot grow meanwhile, so it must not take long.
+    pub(crate) fn with_books<T>(&self, look: impl FnOnce(&Books) -> Result<T, BooksError>) -> Result<T, BooksError> {
+        look(&guard(self.keeper.read()).as_ref().ok_or(BooksError::Damaged)?.books)
     }
 
     /// Waits until everything that is durable now is in the books. Blocks the thread.

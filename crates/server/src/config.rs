@@ -45,6 +45,9 @@ pub const KEYS: &[&str] = &[
     "journal.checkpoint_every",
     "journal.batch_records_max",
     "journal.archive",
+    "scrub.enabled",
+    "scrub.every",
+    "scrub.bytes_per_second",
     "engine.ttl_max",
     "engine.grace_default",
     "engine.teardown_deadline",
@@ -80,6 +83,8 @@ pub struct Config {
     #[serde(deserialize_with = "section")]
     pub journal: Journal,
     #[serde(deserialize_with = "section")]
+    pub scrub: Scrub,
+    #[serde(deserialize_with = "section")]
     pub engine: Engine,
     #[serde(deserialize_with = "section")]
     pub clock: Clock,
@@ -99,6 +104,7 @@ impl Default for Config {
             limits: Limits::default(),
             rate: Rate::default(),
             journal: Journal::default(),
+            scrub: Scrub::default(),
             engine: Engine::default(),
             clock: Clock::default(),
             metrics: Metrics::default(),
@@ -197,6 +203,26 @@ impl Default for Journal {
             batch_records_max: 1000,
             archive: Vec::new(),
         }
+    }
+}
+
+/// The pass that reads the whole journal again and compares the books with it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Scrub {
+    /// Whether passes begin by themselves. An operator can always begin one.
+    pub enabled: bool,
+    /// From the beginning of one pass to the next.
+    #[serde(deserialize_with = "span")]
+    pub every: Span,
+    /// The most that a pass reads from the disk.
+    #[serde(deserialize_with = "size")]
+    pub bytes_per_second: u64,
+}
+
+impl Default for Scrub {
+    fn default() -> Self {
+        Self { enabled: true, every: Span::from_secs(86_400), bytes_per_second: 32 << 20 }
     }
 }
 

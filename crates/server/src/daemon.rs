@@ -13,6 +13,7 @@ use crate::proofs::Proofs;
 use crate::rate::Limiter;
 use crate::routes::router;
 use crate::scans::Scans;
+use crate::scrub::{self, ScrubService};
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsealed};
@@ -100,6 +101,7 @@ pub struct Daemon {
     directory: DataDirectory,
     live_thread: JoinHandle<()>,
     books_thread: JoinHandle<()>,
+    scrub_thread: JoinHandle<()>,
     tls: Option<Tls>,
     /// The first segment that is neither in the data directory nor in an archive, if some were moved away.
     pub missing_segment: Option<u32>,
@@ -140,11 +142,12 @@ impl Daemon {
         }
         let archives = config.journal.archive.iter();
         local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
-        let books_key = local.secret.books().clone();
+        let (books_key, scrub_key) = (local.secret.books().clone(), local.secret.scrub().clone());
         let (journal, recovered) = directory
             .open_journal(Arc::clone(&keys), config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
-        let journal: Arc<dyn Journal> = Arc::new(journal);
+        let files = Arc::new(journal);
+        let journal: Arc<dyn Journal> = Arc::clone(&files) as Arc<dyn Journal>;
         // Everything that can stop the start is checked before the first record is sealed.
         check_books(&directory, &*journal, &books_key)?;
         genesis(&*journal)?;
@@ -167,19 +170,23 @@ impl Daemon {
         let began = cell.time();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
         let missing_segment = journal.missing_segment();
-        let app = assemble(&config, &directory, books_key, cell, journal, keys, began)?;
+        let scrub = ScrubService::new(&directory.data, scrub_key, files, start.clock, config.scrub.clone());
+        let app = assemble(&config, &directory, books_key, cell, journal, keys, scrub, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         app.books.introduce();
         let books_thread = app.books.start(Arc::clone(&app.journal));
         let starting = |error| DaemonError::Io { what: "cannot start the books thread".into(), error };
         let books_thread = books_thread.map_err(starting)?;
+        let starting = |error| DaemonError::Io { what: "cannot start the scrub thread".into(), error };
+        let scrub_thread = scrub::run(&app).map_err(starting)?;
         Ok(Self {
             app,
             config,
             directory,
             live_thread,
             books_thread,
+            scrub_thread,
             tls,
             missing_segment,
             recovered,
@@ -222,6 +229,9 @@ impl Daemon {
         self.app.live.stop();
         // If the thread panicked, the panic has been reported already.
         let _ = self.live_thread.join();
+        // While the books can still be read, so that the next start continues the pass.
+        self.app.scrub.stop();
+        let _ = self.scrub_thread.join();
         let (cell, books) = (Arc::clone(&self.app.cell), Arc::clone(&self.app.books));
         drop(self.app);
         let stopped = cell.stop();
@@ -303,6 +313,7 @@ fn assemble(
     cell: Arc<Cell>,
     journal: Arc<dyn Journal>,
     keys: Arc<Keys>,
+    scrub: ScrubService,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
     let genesis = genesis(&*journal)?.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?;
@@ -328,6 +339,7 @@ fn assemble(
         live,
         books,
         proofs: Proofs::default(),
+        scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,
         limits,

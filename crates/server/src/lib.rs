@@ -40,6 +40,7 @@ mod refusal_names;
 mod reply;
 mod routes;
 mod scans;
+mod scrub;
 mod show;
 mod show_allocations;
 mod show_custody;

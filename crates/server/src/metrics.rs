@@ -9,6 +9,7 @@ mod page;
 
 use crate::listen::Counters;
 use crate::rate::Limiter;
+use crate::scrub::Figures;
 use leasehold_api::endpoint::ENDPOINTS;
 use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply, Unsealed};
 use leasehold_engine::{CommandKind, Refusal};
@@ -63,6 +64,7 @@ pub struct Sources<'a> {
     pub books: u64,
     /// The data directory.
     pub data: &'a Path,
+    pub scrub: Figures,
 }
 
 impl Default for Metrics {
@@ -137,6 +139,7 @@ impl Metrics {
         self.requests(&mut page, sources);
         self.commands(&mut page);
         gauges::journal(&mut page, sources);
+        gauges::scrub(&mut page, &sources.scrub);
         gauges::cell(&mut page, sources.cell);
         gauges::leases(&mut page, sources.cell.now());
         gauges::allocations(&mut page, sources.cell.now());

@@ -57,7 +57,12 @@ impl From<Unproved> for Problem {
             Unproved::Unreadable(error) => return unreadable(&error),
             Unproved::Proof(error) => error.to_string(),
             Unproved::OtherRoot { size } => {
-                format!("the root computed from the first {size} records is not the signed one")
+                let why = format!("the root computed from the first {size} records is not the signed one");
+                tracing::error!(why, "cannot make a proof; begin a pass of the scrub to find the damage");
+                return codes::JOURNAL_DAMAGED.problem(format!(
+                    "Cannot make the proof: {why}, so a segment was altered. `leasehold audit scrub` finds out which \
+                     one; restore it from a copy, with the daemon stopped."
+                ));
             }
         };
         tracing::error!(why, "cannot make a proof; run leasehold-verify on the journal");

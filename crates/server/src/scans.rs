@@ -8,7 +8,7 @@ use crate::app::App;
 use leasehold_api::{Problem, codes};
 use leasehold_journal::ReadError;
 use leasehold_model::TokenNo;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -88,11 +88,30 @@ pub(crate) fn unreadable(error: &ReadError) -> Problem {
         ReadError::Archived { .. } => {
             codes::ARCHIVED.problem(format!("The beginning of the journal has been moved away: {error}."))
         }
+        ReadError::Corrupt { segment, offset, sequence, why } => damaged(*segment, *offset, *sequence, why),
         error => {
             tracing::error!(%error, "cannot read the journal");
             codes::INTERNAL.problem("Cannot read the journal; the daemon's log has the details.")
         }
     }
+}
+
+/// The answer where the journal is damaged: where that is, and what to do. Logged once for each place.
+fn damaged(segment: u32, offset: u64, sequence: u64, why: &str) -> Problem {
+    /// Places that were logged. They are few, or the daemon has worse problems.
+    static LOGGED: Mutex<BTreeSet<(u32, u64)>> = Mutex::new(BTreeSet::new());
+    const LOGGED_MAX: usize = 1000;
+    let file = format!("journal/{segment:08}.seg");
+    let mut logged = LOGGED.lock().unwrap_or_else(PoisonError::into_inner);
+    if logged.len() < LOGGED_MAX && logged.insert((segment, offset)) {
+        tracing::error!(segment = file, offset, record = sequence, why, "the journal is damaged: a request met it");
+    }
+    let detail = format!(
+        "The journal is damaged in {file} at byte {offset} (record {sequence}): {why}. Stop the daemon, restore the file \
+         from a copy or a collector, and check it with leasehold-verify; `leasehold audit scrub` finds all damage."
+    );
+    let problem = codes::JOURNAL_DAMAGED.problem(detail);
+    problem.with("segment", segment).with("offset", offset).with("sequence", sequence)
 }
 
 #[cfg(test)]

@@ -6,10 +6,12 @@
 use crate::progress::Bar;
 use crate::receipt::{Colours, failure_json, receipt, refusal, report_json};
 use crate::{Options, Report, Trust, verify};
+use leasehold_model::Instant;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The journal is intact.
 pub const EXIT_YES: u8 = 0;
@@ -95,8 +97,8 @@ fn answer(args: &VerifyArgs) -> Result<u8, Unanswered> {
     match verified {
         Ok(report) => {
             match args.json {
-                true => print_json(&report_json(&report)),
-                false => print(&receipt(&report, colours)),
+                true => print_json(&report_json(&report, now())),
+                false => print(&receipt(&report, now(), colours)),
             }
             match &args.update_trust {
                 Some(path) => Ok(update_trust(path, &report, &options.trust)),
@@ -116,6 +118,12 @@ fn answer(args: &VerifyArgs) -> Result<u8, Unanswered> {
             Ok(EXIT_NO)
         }
     }
+}
+
+/// The clock of this machine. One that stands before 1970 is not compared with anything.
+fn now() -> Instant {
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).ok();
+    Instant(since_1970.and_then(|since| u64::try_from(since.as_nanos()).ok()).unwrap_or(u64::MAX))
 }
 
 pub(crate) fn read_trust(path: &Path) -> Result<Trust, Unanswered> {

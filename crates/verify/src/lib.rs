@@ -29,7 +29,7 @@ mod work;
 pub use cosigned::{Cosigned, cosigned};
 pub use failure::{Document, Failure, Why};
 pub use keys::Rotation;
-pub use report::{ProvedBy, Report, TornTail, Witnessed};
+pub use report::{ProvedBy, Report, STAMP_TOLERANCE, TornTail, Witnessed};
 pub use trust::{Pinned, Trust, TrustError};
 
 use anchor_file::{ANCHOR_BYTES, Anchor, AnchorFile, read_anchor};

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::progress::thousands;
 use crate::report::{ProvedBy, Report};
+use leasehold_model::Instant;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -23,7 +24,7 @@ impl Colours {
 }
 
 /// The verdict in one line, and below it what it is based on.
-pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
+pub(crate) fn receipt(report: &Report, now: Instant, colours: Colours) -> String {
     let mut text = format!("{}: {}\n\n", colours.yes(), answer(report));
     // Writing to a string cannot fail; so below.
     let mut line = |name: &str, value: &str| writeln!(text, "  {name:<12}{value}").unwrap_or(());
@@ -40,7 +41,7 @@ pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
     line("signed", &format!("up to size {}{key}", thousands(report.checkpoint_size)));
     line("complete", &completeness(report));
     for witness in &report.witnessed {
-        let at = leasehold_model::Instant::from_secs(witness.seconds.min(u64::MAX / 1_000_000_000));
+        let at = Instant::from_secs(witness.seconds.min(u64::MAX / 1_000_000_000));
         line("witness", &format!("{} saw size {} at {at}", witness.name, thousands(witness.size)));
     }
     for name in &report.missing_witnesses {
@@ -53,6 +54,7 @@ pub(crate) fn receipt(report: &Report, colours: Colours) -> String {
         let sequence = thousands(rotation.sequence);
         line("rotation", &format!("record {sequence}: key {} to {}", rotation.old_key, rotation.new_key));
     }
+    warnings(report, now).iter().for_each(|(_, warning)| line("warning", warning));
     notes(report).iter().for_each(|note| line("note", note));
     line("took", &format!("{} ms", thousands(u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX))));
     text
@@ -80,6 +82,19 @@ fn completeness(report: &Report) -> String {
         ProvedBy::Anchor => "only by the local anchor".to_owned(),
     };
     format!("up to size {}, proved {by}", thousands(report.complete_up_to))
+}
+
+/// What an auditor should look into although the journal is intact, each with a stable code.
+fn warnings(report: &Report, now: Instant) -> Vec<(&'static str, String)> {
+    let ahead = report.stamp_ahead(now).zip(report.stamps).map(|(ahead, (_, last))| {
+        let sentence = format!(
+            "the last record is stamped {last}, which is {} s in the future of this machine's clock; one of the two \
+             clocks is wrong, and usage is computed from these stamps",
+            thousands(ahead.as_secs())
+        );
+        ("stamp_in_future", sentence)
+    });
+    ahead.into_iter().collect()
 }
 
 fn notes(report: &Report) -> Vec<String> {
@@ -141,7 +156,7 @@ pub(crate) fn refusal(failure: &Failure, colours: Colours) -> String {
     text
 }
 
-pub(crate) fn report_json(report: &Report) -> Value {
+pub(crate) fn report_json(report: &Report, now: Instant) -> Value {
     let proved_by = match &report.proved_by {
         ProvedBy::Pinned => json!({ "kind": "pinned_checkpoint" }),
         ProvedBy::Witness(witness) => json!({ "kind": "witness", "name": witness.name }),
@@ -179,6 +194,9 @@ pub(crate) fn report_json(report: &Report) -> Value {
         })),
         "anchor_slot_damaged": report.anchor_slot_damaged,
         "duplicate_segments": report.duplicate_segments,
+        "warnings": warnings(report, now).into_iter().map(|(code, sentence)| json!({
+            "code": code, "sentence": sentence,
+        })).collect::<Vec<_>>(),
         "newest_checkpoint": report.newest_checkpoint,
         "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
     })

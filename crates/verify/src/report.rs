@@ -5,7 +5,7 @@ use crate::join::Joiner;
 use crate::keys::Rotation;
 use crate::segments::Segments;
 use crate::trust::{Trust, TrustError};
-use leasehold_model::{Hash, Instant};
+use leasehold_model::{Hash, Instant, Span};
 use leasehold_tlog::{KeyId, VerifierKey};
 use std::time::Duration;
 
@@ -52,6 +52,9 @@ pub struct Report {
     pub key_in_force: Option<VerifierKey>,
     pub duration: Duration,
 }
+
+/// How far the last timestamp may be ahead of the verifier's clock without a warning: clocks differ a little.
+pub const STAMP_TOLERANCE: Span = Span::from_secs(60);
 
 /// What proves that no record is missing up to some size.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -131,6 +134,15 @@ impl Report {
     /// Records that no checkpoint covers yet.
     pub fn records_after_checkpoint(&self) -> u64 {
         self.records - self.checkpoint_size
+    }
+
+    /// How far the last timestamp is in the future of `now`, the auditor's clock, if that is more than clocks differ.
+    ///
+    /// Timestamps are the operator's word: nothing in the files proves them. This much can be noticed from outside.
+    pub fn stamp_ahead(&self, now: Instant) -> Option<Span> {
+        let (_, last) = self.stamps?;
+        let ahead = last.since(now);
+        (ahead > STAMP_TOLERANCE).then_some(ahead)
     }
 
     /// The trust file for the next verification: with the key now in force, and the newest checkpoint pinned.

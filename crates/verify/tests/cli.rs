@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use expect_test::expect;
+use leasehold_model::{Instant, Span};
 use leasehold_tlog::{Checkpoint, Note, WitnessSigningKey};
 use leasehold_verify::Trust;
 use std::fs;
@@ -97,7 +98,7 @@ fn json_has_the_same_in_fields() {
     assert_eq!(output.status.code(), Some(0));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-    expect!["verdict origin records first_sequence first_stamp last_stamp bytes first_segment last_segment head root checkpoint_size records_after_checkpoint complete_up_to proved_by witnesses missing_witnesses required_witnesses keys rotations torn_tail anchor_slot_damaged duplicate_segments newest_checkpoint duration_ms"].assert_eq(&fields.join(" "));
+    expect!["verdict origin records first_sequence first_stamp last_stamp bytes first_segment last_segment head root checkpoint_size records_after_checkpoint complete_up_to proved_by witnesses missing_witnesses required_witnesses keys rotations torn_tail anchor_slot_damaged duplicate_segments warnings newest_checkpoint duration_ms"].assert_eq(&fields.join(" "));
     assert_eq!((&value["verdict"], &value["records"]), (&"yes".into(), &RECORDS.into()));
     assert_eq!((&value["complete_up_to"], &value["proved_by"]["kind"]), (&ANCHORED.into(), &"anchor".into()));
     assert_eq!(value["newest_checkpoint"], desk.sample.note());
@@ -110,6 +111,36 @@ fn json_has_the_same_in_fields() {
     assert_eq!(fields.join(" "), "verdict code sentence sequence segment offset file agreed_up_to");
     assert_eq!((&value["verdict"], &value["code"]), (&"no".into(), &"altered_record".into()));
     assert_eq!(value["sequence"], 11);
+}
+
+/// The operator's clock, or the operator, was wrong: the journal is intact, and the auditor is told.
+#[test]
+fn stamps_in_the_future_are_a_warning() {
+    let desk = Desk::new();
+    let since_1970 = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let ahead = u64::try_from(since_1970.as_nanos()).unwrap() + 3_600_000_000_000 - stamp(0).0;
+    clock::in_the_future(&desk.sample, ahead);
+    let output = desk.run(&[]);
+    assert_eq!((output.status.code(), stderr(&output).as_str()), (Some(0), ""), "{}", stdout(&output));
+    let text = stdout(&output);
+    let warning = text.lines().find(|line| line.starts_with("  warning")).unwrap_or_else(|| panic!("{text}"));
+    assert!(warning.contains("in the future of this machine's clock"), "{warning}");
+
+    let value: serde_json::Value = serde_json::from_slice(&desk.run(&["--json"]).stdout).unwrap();
+    assert_eq!((&value["verdict"], &value["warnings"][0]["code"]), (&"yes".into(), &"stamp_in_future".into()));
+
+    let value: serde_json::Value = serde_json::from_slice(&Desk::new().run(&["--json"]).stdout).unwrap();
+    assert_eq!(value["warnings"], serde_json::json!([]));
+}
+
+#[test]
+fn clocks_may_differ_by_a_minute() {
+    let report = Sample::new().verify().unwrap();
+    let last = report.stamps.unwrap().1.0;
+    let second = 1_000_000_000;
+    assert_eq!(report.stamp_ahead(Instant(last + second)), None);
+    assert_eq!(report.stamp_ahead(Instant(last - 60 * second)), None);
+    assert_eq!(report.stamp_ahead(Instant(last - 61 * second)), Some(Span::from_secs(61)));
 }
 
 #[test]

@@ -150,6 +150,7 @@ fn compare(case: &Case, second: &mut Second) -> Result<(), String> {
                 () if theirs["proved_by"] != proved_by => differ("what proves it"),
                 () if theirs["missing_witnesses"] != json!(report.missing_witnesses) => differ("missing witnesses"),
                 () if torn != their_torn => differ("the torn end"),
+                () if theirs["warnings"] != json!(clock::warnings(report)) => differ("what it warns of"),
                 () => Ok(()),
             }
         }
@@ -194,12 +195,6 @@ impl Dice {
         self.0 ^= self.0 >> 27;
         usize::try_from((self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % below as u64).unwrap()
     }
-}
-
-fn flip(path: &Path, at: usize, bit: u8) {
-    let mut bytes = fs::read(path).unwrap();
-    bytes[at] ^= 1 << bit;
-    put(path, &bytes);
 }
 
 /// The last segment that was begun.
@@ -332,6 +327,7 @@ fn of_sound_journals() {
     }
     witnesses::add(&mut cases);
     cases.yes("cut after the anchor", |s| cut(s, ANCHORED));
+    cases.yes("stamped 146 years later", |s| clock::in_the_future(s, 1 << 62));
 
     // Whatever a crash may leave.
     for bytes in [1, 15, 16, 30, 100] {

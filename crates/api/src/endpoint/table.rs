@@ -288,6 +288,10 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
                 (kind "Only records of this kind or family, such as `lease.granted` or `lease`." text)
                 (limit "The most records that the page may have." page_limit)
             ] => 200 RecordPage }
+    audit_status { "Show what is signed, and what the scrub of the journal and the books found"
+        Get "/api/v1/audit/status" for READERS => 200 AuditStatus }
+    begin_scrub { "Begin a pass of the scrub now, which reads the whole journal again"
+        Post "/api/v1/audit/scrub" for OPERATOR => 202 ScrubBegun }
     checkpoint { "Show the newest signed checkpoint"
         Get "/api/v1/audit/checkpoint" for ALL => 200 Checkpoint }
     list_keys { "List the signing keys of the journal, without their secrets"

@@ -17,6 +17,7 @@ mod read_only;
 mod reader;
 mod recovery;
 mod replay;
+mod scrub;
 mod segment;
 mod snapshot;
 mod start;
@@ -31,6 +32,7 @@ pub use mirror::Mirror;
 pub use options::{Local, Options, UnprovedTail};
 pub use read_only::{Entry, ReadOnly, Scanned, SignedHead};
 pub use recovery::{Recovered, TornTail};
+pub use scrub::{Scrub, ScrubDamage, ScrubPlace, ScrubPosition, ScrubStep};
 
 use crate::admission::Admission;
 use crate::disk::{Disk, is_full};

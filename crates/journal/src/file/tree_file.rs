@@ -41,20 +41,42 @@ impl TreeFile {
     }
 }
 
+/// A tree file that is whole, with its signed note.
+pub(super) struct SignedTree {
+    pub(super) position: Position,
+    pub(super) note: Note,
+}
+
+/// What was found in the place of a tree file.
+pub(super) enum TreeRead {
+    Absent,
+    Malformed,
+    Whole(SignedTree),
+}
+
 /// Reads the tree file of a segment. `Ok(None)` if it is not there or not whole; whether it is true shows when
 /// the records after it lead to a signed root.
 pub(super) fn read_tree(disk: &dyn Disk, segment: u32) -> io::Result<Option<Position>> {
+    Ok(match read_signed_tree(disk, segment)? {
+        TreeRead::Whole(tree) => Some(tree.position),
+        TreeRead::Absent | TreeRead::Malformed => None,
+    })
+}
+
+/// Reads the tree file of a segment. Its checkpoint is of its size and root; the signature is not checked.
+pub(super) fn read_signed_tree(disk: &dyn Disk, segment: u32) -> io::Result<TreeRead> {
     let file = match disk.open(&tree_path(segment), Access::Read) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(TreeRead::Absent),
         Err(error) => return Err(error),
     };
     let mut bytes = vec![0; BYTES_MAX];
     let read = read_full(file.as_ref(), &mut bytes, 0)?;
-    Ok(std::str::from_utf8(&bytes[..read]).ok().and_then(parse))
+    let whole = std::str::from_utf8(&bytes[..read]).ok().and_then(parse);
+    Ok(whole.map_or(TreeRead::Malformed, TreeRead::Whole))
 }
 
-fn parse(text: &str) -> Option<Position> {
+fn parse(text: &str) -> Option<SignedTree> {
     let mut lines = Lines(text::open(text)?);
     lines.exactly(FIRST_LINE)?;
     let size = lines.number("size")?;
@@ -64,6 +86,7 @@ fn parse(text: &str) -> Option<Position> {
     let tree = Frontier::from_parts(size, parts).ok()?;
     let note = Note::parse(lines.rest()).ok()?;
     let checkpoint = Checkpoint::from_body(note.text()).ok()?;
-    (checkpoint.size() == size && *checkpoint.root() == tree.root())
-        .then_some(Position { head: Head { size, hash }, tree })
+    let position = Position { head: Head { size, hash }, tree };
+    let fits = checkpoint.size() == size && *checkpoint.root() == position.tree.root();
+    fits.then_some(SignedTree { position, note })
 }

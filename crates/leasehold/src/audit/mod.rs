@@ -29,7 +29,9 @@ pub(crate) fn run(audit: Audit) -> Result<u8, Problem> {
         Audit::Prove(args) => prove::run(&args)?,
         Audit::Export(args) => export::run(&args)?,
         Audit::Replay(args) => return replay::run(&args),
-        Audit::Records(_) | Audit::Collect(_) => unreachable!("these commands call a daemon"),
+        Audit::Records(_) | Audit::Status(_) | Audit::Scrub(_) | Audit::Collect(_) => {
+            unreachable!("these commands call a daemon")
+        }
     }
     Ok(EXIT_OK)
 }

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 /// Runs an audit command, with the daemon or on files.
 pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
     let remote = match &audit {
-        Audit::Records(_) => true,
+        Audit::Records(_) | Audit::Status(_) | Audit::Scrub(_) => true,
         Audit::Trust(args) => args.journal.data.is_none(),
         Audit::Checkpoint(args) => args.journal.data.is_none(),
         Audit::Export(args) => args.journal.data.is_none(),
@@ -31,13 +31,15 @@ pub(crate) fn run(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
 
 fn ask(daemon: &DaemonArgs, audit: Audit) -> Result<u8, Problem> {
     let settings = settings(daemon)?;
-    if !settings.named && !matches!(audit, Audit::Records(_)) {
+    if !settings.named && !matches!(audit, Audit::Records(_) | Audit::Status(_) | Audit::Scrub(_)) {
         return Err(Problem::usage("usage", "no journal is given")
             .advice("give --data DIR to read files, or --url or LEASEHOLD_URL to ask a daemon"));
     }
     Session::with(settings, daemon.json)?.during(async |session| {
         match audit {
             Audit::Records(args) => records(session, &args).await?,
+            Audit::Status(args) => return super::scrub::status(session, args.wait).await,
+            Audit::Scrub(args) => return super::scrub::scrub(session, args.wait).await,
             Audit::Checkpoint(CheckpointArgs { .. }) => {
                 session.show(session.client.checkpoint(), |checkpoint| checkpoint.note.clone()).await?;
             }

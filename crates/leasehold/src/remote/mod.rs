@@ -25,6 +25,7 @@ mod quote;
 mod rate;
 mod record_lines;
 mod run;
+mod scrub;
 mod session;
 mod settings;
 mod tenancy;

@@ -44,6 +44,11 @@ const BODY_BYTES: (u64, u64) = (1 << 10, 256 << 20);
 /// Timeouts are checked a few times a second, so shorter ones could not be kept.
 const TIMEOUT: (Span, Span) = (Span::from_millis(100), Span::from_secs(86_400));
 
+/// A pass takes its time; an hour between two is plenty, and one a year is hardly any.
+const SCRUB_EVERY: (Span, Span) = (Span::from_secs(3600), Span::from_secs(366 * 86_400));
+/// Less would take years for a large journal; more is faster than disks are.
+const SCRUB_RATE: (u64, u64) = (1 << 20, 16 << 30);
+
 impl Config {
     /// All problems that would keep the daemon from running, as far as they can be known beforehand.
     pub fn check(&self) -> Result<(), Problems> {
@@ -52,6 +57,7 @@ impl Config {
         self.check_tls(&mut found);
         self.check_limits(&mut found);
         self.check_journal(&mut found);
+        self.check_scrub(&mut found);
         self.check_engine(&mut found);
         if found.0.is_empty() { Ok(()) } else { Err(Problems(found.0)) }
     }
@@ -152,6 +158,11 @@ impl Config {
             found.add("journal.batch_records_max", what, "the default is 1000");
         }
         found.span_within("clock.max_gap", self.clock.max_gap, (Span::from_secs(1), Span::from_secs(3650 * 86_400)));
+    }
+
+    fn check_scrub(&self, found: &mut Found) {
+        found.span_within("scrub.every", self.scrub.every, SCRUB_EVERY);
+        found.size_within("scrub.bytes_per_second", self.scrub.bytes_per_second, SCRUB_RATE);
     }
 
     fn check_engine(&self, found: &mut Found) {

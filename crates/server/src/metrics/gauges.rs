@@ -2,6 +2,7 @@
 
 use super::Sources;
 use super::page::Page;
+use crate::scrub::Figures;
 use leasehold_cell::{Cell, Now};
 use leasehold_engine::{CapacitySplit, Phase, Quota, State};
 use leasehold_model::{
@@ -36,6 +37,20 @@ pub(super) fn journal(page: &mut Page, sources: &Sources<'_>) {
             .set(disk.f_bavail.saturating_mul(disk.f_frsize));
         page.gauge("disk_size_bytes", "Size of that disk in bytes.").set(disk.f_blocks.saturating_mul(disk.f_frsize));
     }
+}
+
+pub(super) fn scrub(page: &mut Page, scrub: &Figures) {
+    page.gauge("scrub_enabled", "1 if passes of the scrub begin by themselves.").set(u64::from(scrub.enabled));
+    page.gauge("scrub_running", "1 while a pass of the scrub runs.").set(u64::from(scrub.running));
+    page.gauge("scrub_records", "Records that the present pass has read.").set(scrub.records);
+    page.gauge("scrub_damage", "What the last pass, or the present one, found damaged or different.").set(scrub.damage);
+    page.gauge(
+        "scrub_completed_time_seconds",
+        "When the last complete pass ended, in seconds since 1970; 0 if none has.",
+    )
+    .nanoseconds(scrub.completed_at.map_or(0, |at| at.0));
+    page.counter("scrub_read_bytes_total", "Bytes that the scrub has read since the start.").set(scrub.bytes);
+    page.counter("scrub_passes_total", "Passes of the scrub that were completed since the start.").set(scrub.passes);
 }
 
 pub(super) fn cell(page: &mut Page, cell: &Cell) {

@@ -108,7 +108,14 @@ impl Scene {
     }
 
     fn page(&self) -> String {
-        let sources = Sources { cell: &self.cell, limiter: &self.limiter, streams: 3, books: 1, data: Path::new("/") };
+        let sources = Sources {
+            cell: &self.cell,
+            limiter: &self.limiter,
+            streams: 3,
+            books: 1,
+            data: Path::new("/"),
+            scrub: Figures::default(),
+        };
         self.metrics.render(&sources)
     }
 }

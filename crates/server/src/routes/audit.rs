@@ -2,9 +2,11 @@
 
 mod batches;
 mod export;
+mod status;
 
 pub(super) use batches::batches;
 pub(super) use export::export;
+pub(super) use status::{audit_status, begin_scrub};
 
 use super::events::filter;
 use crate::app::App;

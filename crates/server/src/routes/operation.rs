@@ -63,6 +63,7 @@ pub(super) async fn metrics(context: Context) -> Answer {
             streams: app.live.streams(),
             books: app.books.size(),
             data: &app.data,
+            scrub: app.scrub.figures(),
         };
         app.metrics.render(&sources)
     });

@@ -16,6 +16,8 @@ mod explain;
 mod past;
 mod placement;
 mod rates;
+mod scrub;
+mod scrub_forgery;
 mod streams;
 mod words;
 mod world;

@@ -1,6 +1,8 @@
 //! Real journals to attack, and the attacker's tools.
 #![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses some of it")]
 
+pub mod clock;
+
 use leasehold_journal::{FileJournal, Journal, Keys, Local, Options as Layout, RealDisk, Secret};
 use leasehold_model::body::{Genesis, Heartbeat, KeyRotated};
 use leasehold_model::frame::signed_message;
@@ -225,6 +227,12 @@ pub fn with_fitting_end(text: &str) -> String {
 pub fn put(path: &Path, bytes: &[u8]) {
     let _ = fs::remove_file(path);
     fs::write(path, bytes).unwrap();
+}
+
+pub fn flip(path: &Path, at: usize, bit: u8) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 1 << bit;
+    put(path, &bytes);
 }
 
 pub fn copy_files(from: &Path, to: &Path) {

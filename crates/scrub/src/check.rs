@@ -1,0 +1,216 @@
+//! Comparing the books, as of the record at which the pass fixed them, with what was counted from the records.
+
+use crate::differ::differences;
+use crate::pass::Finding;
+use crate::tally::{Closed, Stuck, Sums, Tally};
+use leasehold_books::{Balance, BooksError, End, Row};
+use leasehold_meter::QuantaNs;
+use leasehold_model::{ClassNo, LeaseNo, Record, TenantNo};
+use std::collections::VecDeque;
+
+/// Access to single rows of the books. Each call may hold a lock, so that none asks for much.
+pub trait BookRows {
+    /// Closed rows in the order of their closing, from this one on: some, or none at the end.
+    fn closed_rows(&self, first: u64) -> Result<Vec<Row>, BooksError>;
+    /// The leases with these numbers, which are sorted, as a request would find them.
+    fn leases_of(&self, numbers: &[LeaseNo]) -> Result<Vec<Row>, BooksError>;
+}
+
+/// How far the books were compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BooksChecked {
+    /// The comparison is under way.
+    Comparing,
+    /// All closed leases and all totals were compared.
+    Compared,
+    /// They were not, or not to the end, and why.
+    GivenUp(String),
+}
+
+/// Leases that wait to be compared.
+const PENDING_MAX: usize = 1024;
+
+/// The comparison while it runs.
+pub(crate) struct Check {
+    pub(crate) balance: Balance,
+    pub(crate) tally: Tally,
+    /// The next row of the books.
+    pub(crate) next_row: u64,
+    /// Idle capacity of claims in the rows so far.
+    pub(crate) idle: Sums,
+    pub(crate) state: BooksChecked,
+    rows: VecDeque<Row>,
+    pending: Vec<Closed>,
+}
+
+impl Check {
+    pub(crate) fn new(balance: Balance) -> Self {
+        Self::at(balance, Tally::default(), 0, Sums::new(), BooksChecked::Comparing)
+    }
+
+    /// Where an earlier pass stood.
+    pub(crate) fn at(balance: Balance, tally: Tally, next_row: u64, idle: Sums, state: BooksChecked) -> Self {
+        Self { balance, tally, next_row, idle, state, rows: VecDeque::new(), pending: Vec::new() }
+    }
+
+    fn is_comparing(&self) -> bool {
+        self.state == BooksChecked::Comparing
+    }
+
+    /// Ends the comparison without a result.
+    pub(crate) fn give_up(&mut self, why: impl Into<String>) {
+        if self.is_comparing() {
+            self.state = BooksChecked::GivenUp(why.into());
+            self.tally = Tally { closed: self.tally.closed, ..Tally::default() };
+            self.pending = Vec::new();
+            self.rows = VecDeque::new();
+        }
+    }
+
+    /// Counts the next record, if the books had processed it when the pass began.
+    pub(crate) fn take(&mut self, record: &Record) -> Result<(), Finding> {
+        if !self.is_comparing() || record.sequence >= self.balance.size {
+            return Ok(());
+        }
+        match self.tally.take(record, &mut self.pending) {
+            Ok(()) => Ok(()),
+            Err(Stuck::TooManyOpen) => {
+                self.give_up("more leases were open at once than fit the memory of a scrub");
+                Ok(())
+            }
+            Err(Stuck::Contradiction(what)) => {
+                self.give_up(format!("record {} contradicts those before it", record.sequence));
+                Err(Finding::Record { sequence: record.sequence, what })
+            }
+        }
+    }
+
+    /// Compares the leases that were closed, once there are enough, or all of them.
+    pub(crate) fn compare(&mut self, all: bool, books: &dyn BookRows) -> Vec<Finding> {
+        let mut found = Vec::new();
+        if self.is_comparing() && (all || self.pending.len() >= PENDING_MAX) {
+            let pending = std::mem::take(&mut self.pending);
+            if let Err(error) = self.compare_rows(&pending, books, &mut found) {
+                self.unreadable(&error, &mut found);
+            }
+        }
+        found
+    }
+
+    /// The books cannot be read. If they are damaged they are being rebuilt, and the next pass compares them.
+    fn unreadable(&mut self, error: &BooksError, found: &mut Vec<Finding>) {
+        self.give_up(error.to_string());
+        if *error == BooksError::Damaged {
+            found.push(Finding::Books {
+                what: "an entry of the file is damaged, or was not written by the daemon".into(),
+            });
+        }
+    }
+
+    fn compare_rows(
+        &mut self,
+        pending: &[Closed],
+        books: &dyn BookRows,
+        found: &mut Vec<Finding>,
+    ) -> Result<(), BooksError> {
+        let mut compared = Vec::with_capacity(pending.len());
+        for closed in pending {
+            let Some(row) = self.next_lease(books)? else {
+                self.misplaced(format!("lease-{} was closed and is not in the books", closed.number.0), found);
+                return Ok(());
+            };
+            if row.lease != closed.number {
+                let what = format!("they contain lease-{} where lease-{} was closed", row.lease.0, closed.number.0);
+                self.misplaced(what, found);
+                return Ok(());
+            }
+            found.extend(differences(&row, closed).into_iter().map(|difference| Finding::Lease {
+                lease: closed.number,
+                figure: difference.figure,
+                books: difference.books,
+                records: difference.records,
+            }));
+            compared.push(row);
+        }
+        // As a request finds them, by their numbers.
+        compared.sort_unstable_by_key(|row| row.lease);
+        let numbers: Vec<LeaseNo> = compared.iter().map(|row| row.lease).collect();
+        let by_number = books.leases_of(&numbers)?;
+        if by_number != compared {
+            let differs = |(row, found): &(&Row, &Row)| row != found;
+            let lease = compared.iter().zip(&by_number).find(differs).map(|(row, _)| row.lease);
+            let lease = lease.or_else(|| numbers.get(by_number.len()).copied()).unwrap_or(LeaseNo(0));
+            found.push(Finding::Books { what: format!("their index does not lead to the row of lease-{}", lease.0) });
+        }
+        Ok(())
+    }
+
+    /// After a row that is missing or too many, every later one would differ.
+    fn misplaced(&mut self, what: String, found: &mut Vec<Finding>) {
+        self.give_up(format!("from row {} on the books were not compared: {what}", self.next_row));
+        found.push(Finding::Books { what });
+    }
+
+    /// The next row that is a lease; idle capacity of claims is summed up on the way.
+    fn next_lease(&mut self, books: &dyn BookRows) -> Result<Option<Row>, BooksError> {
+        while self.next_row < self.balance.closed {
+            if self.rows.is_empty() {
+                self.rows = books.closed_rows(self.next_row)?.into();
+            }
+            let Some(row) = self.rows.pop_front() else { return Ok(None) };
+            self.next_row += 1;
+            if row.end != End::Idle {
+                return Ok(Some(row));
+            }
+            let amount = QuantaNs::from(row.quanta) * QuantaNs::from(row.held.length().0);
+            *self.idle.entry((row.tenant, row.class)).or_default() += amount;
+        }
+        Ok(None)
+    }
+
+    /// All records that the books had processed were counted: compares what is left, and the totals.
+    pub(crate) fn finish(&mut self, books: &dyn BookRows) -> Vec<Finding> {
+        let mut found = self.compare(true, books);
+        if !self.is_comparing() {
+            return found;
+        }
+        match self.next_lease(books) {
+            Err(error) => {
+                self.unreadable(&error, &mut found);
+                return found;
+            }
+            Ok(Some(row)) => {
+                self.misplaced(format!("lease-{} is in the books and was never closed", row.lease.0), &mut found);
+                return found;
+            }
+            Ok(None) => {}
+        }
+        found.extend(self.totals());
+        self.state = BooksChecked::Compared;
+        found
+    }
+
+    /// Totals that differ. The idle capacity of claims is not counted again: what the rows and the open claims say is
+    /// added, so that both places in the books must agree.
+    fn totals(&self) -> Vec<Finding> {
+        let mut counted = self.tally.sums(self.balance.stamp);
+        let idle = self.idle.iter().map(|(key, amount)| (*key, *amount));
+        let open = self.balance.idle.iter().map(|(tenant, class, amount)| ((*tenant, *class), *amount));
+        for (key, amount) in idle.chain(open) {
+            *counted.entry(key).or_default() += amount;
+        }
+        let mut books: Sums = Sums::new();
+        for (tenant, class, amount) in &self.balance.held {
+            *books.entry((*tenant, *class)).or_default() += amount;
+        }
+        let mut keys: Vec<(TenantNo, ClassNo)> = counted.keys().chain(books.keys()).copied().collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let amount = |sums: &Sums, key| sums.get(key).copied().unwrap_or(0);
+        let pairs = keys.iter().map(|key| (key, amount(&books, key), amount(&counted, key)));
+        pairs
+            .filter(|(_, books, records)| books != records)
+            .map(|((tenant, class), books, records)| Finding::Total { tenant: *tenant, class: *class, books, records })
+            .collect()
+    }
+}

@@ -1,0 +1,133 @@
+//! A pass as bytes, so that it goes on after a restart. Whoever keeps them authenticates them.
+
+use crate::check::{BooksChecked, Check};
+use crate::tally::{Lease, OPEN_MAX, Phase, Sums, Tally};
+use leasehold_books::{Balance, End};
+use leasehold_journal::ScrubPlace;
+use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
+use leasehold_model::{ClassNo, Instant, TenantNo};
+
+/// Raised whenever the bytes change their meaning.
+const VERSION: u64 = 1;
+/// More payers and classes than any journal has.
+const SUMS_MAX: usize = 1 << 24;
+
+pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
+    let mut out = Vec::with_capacity(4096 + check.tally.open.len() * 72);
+    put_varint(VERSION, &mut out);
+    place.put(&mut out);
+    let Balance { size, stamp, closed, held, idle } = &check.balance;
+    size.put(&mut out);
+    stamp.put(&mut out);
+    closed.put(&mut out);
+    put_sums(&sums_of(held), &mut out);
+    put_sums(&sums_of(idle), &mut out);
+    check.next_row.put(&mut out);
+    put_sums(&check.idle, &mut out);
+    match &check.state {
+        BooksChecked::Comparing => out.push(0),
+        BooksChecked::Compared => out.push(1),
+        BooksChecked::GivenUp(why) => {
+            out.push(2);
+            put_text(why, &mut out);
+        }
+    }
+    check.tally.closed.put(&mut out);
+    put_sums(&check.tally.ended, &mut out);
+    put_varint(check.tally.open.len() as u64, &mut out);
+    for (number, lease) in &check.tally.open {
+        put_varint(*number, &mut out);
+        put_lease(lease, &mut out);
+    }
+    out
+}
+
+pub(crate) fn get(bytes: &[u8]) -> Option<(ScrubPlace, Check)> {
+    let mut r = Reader::new(bytes);
+    if r.varint().ok()? != VERSION {
+        return None;
+    }
+    read(&mut r).ok()
+}
+
+fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
+    let place = ScrubPlace::get(r)?;
+    let (size, stamp, closed) = (u64::get(r)?, Instant::get(r)?, u64::get(r)?);
+    let balance = Balance { size, stamp, closed, held: list_of(get_sums(r)?), idle: list_of(get_sums(r)?) };
+    let (next_row, idle) = (u64::get(r)?, get_sums(r)?);
+    let state = match r.byte()? {
+        0 => BooksChecked::Comparing,
+        1 => BooksChecked::Compared,
+        _ => BooksChecked::GivenUp(get_text(r)?),
+    };
+    let mut tally = Tally { closed: u64::get(r)?, ended: get_sums(r)?, ..Tally::default() };
+    for _ in 0..r.count(OPEN_MAX)? {
+        let number = r.varint()?;
+        tally.open.insert(number, get_lease(r)?);
+    }
+    r.finish()?;
+    Ok((place, Check::at(balance, tally, next_row, idle, state)))
+}
+
+type Line = (TenantNo, ClassNo, u128);
+
+fn sums_of(lines: &[Line]) -> Sums {
+    lines.iter().map(|(tenant, class, amount)| ((*tenant, *class), *amount)).collect()
+}
+fn list_of(sums: Sums) -> Vec<Line> {
+    sums.into_iter().map(|((tenant, class), amount)| (tenant, class, amount)).collect()
+}
+
+fn put_sums(sums: &Sums, out: &mut Vec<u8>) {
+    put_varint(sums.len() as u64, out);
+    for ((tenant, class), amount) in sums {
+        tenant.put(out);
+        class.put(out);
+        amount.put(out);
+    }
+}
+fn get_sums(r: &mut Reader<'_>) -> Result<Sums, DecodeError> {
+    (0..r.count(SUMS_MAX)?).map(|_| Ok(((TenantNo::get(r)?, ClassNo::get(r)?), u128::get(r)?))).collect()
+}
+
+/// A sentence: why the books were not compared.
+fn put_text(text: &str, out: &mut Vec<u8>) {
+    put_varint(text.len() as u64, out);
+    out.extend_from_slice(text.as_bytes());
+}
+fn get_text(r: &mut Reader<'_>) -> Result<String, DecodeError> {
+    let length = r.count(4096)?;
+    Ok(String::from_utf8_lossy(r.take(length)?).into_owned())
+}
+
+fn put_lease(lease: &Lease, out: &mut Vec<u8>) {
+    let Lease { from, to, quanta, granted, others, tenant, project, node, class, phase, end, revoked, fenced } = lease;
+    from.put(out);
+    to.put(out);
+    quanta.put(out);
+    granted.put(out);
+    others.put(out);
+    tenant.put(out);
+    project.put(out);
+    node.put(out);
+    class.put(out);
+    out.extend([*phase as u8, *end as u8, *revoked as u8, u8::from(*fenced)]);
+}
+
+fn get_lease(r: &mut Reader<'_>) -> Result<Lease, DecodeError> {
+    let (from, to, quanta, granted) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (others, tenant, project) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (node, class) = (Field::get(r)?, Field::get(r)?);
+    let phase = match r.byte()? {
+        0 => Phase::Held,
+        1 => Phase::TearingDown,
+        _ => Phase::Fenced,
+    };
+    let (end, revoked, fenced) = (get_end(r)?, get_end(r)?, bool::get(r)?);
+    Ok(Lease { from, to, quanta, granted, others, tenant, project, node, class, phase, end, revoked, fenced })
+}
+
+fn get_end(r: &mut Reader<'_>) -> Result<End, DecodeError> {
+    let code = r.byte()?;
+    Ok(End::ALL.iter().copied().find(|end| *end as u8 == code).unwrap_or(End::Held))
+}

@@ -1,0 +1,266 @@
+//! Counting usage again, from the records of leases alone.
+//!
+//! What a record means for a lease is written down here a second time, on purpose: an error in the books that follows the
+//! same rule twice would not be noticed (SEMANTICS 2, 4).
+
+use leasehold_books::End;
+use leasehold_meter::{QuantaNs, Window};
+use leasehold_model::body::{Body, Granted};
+use leasehold_model::codec::Field;
+use leasehold_model::{ClassNo, Instant, LeaseNo, NodeNo, ProjectNo, Reason, Record, TenantNo};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+
+/// Leases that can be open at once; with more, the books are not compared. A hundred bytes each are half of the memory
+/// that a scrub may use.
+pub const OPEN_MAX: usize = 1_000_000;
+
+/// Quanta × nanoseconds by who pays and for what.
+pub(crate) type Sums = BTreeMap<(TenantNo, ClassNo), QuantaNs>;
+
+/// The life of an open lease.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    Held = 0,
+    TearingDown = 1,
+    Fenced = 2,
+}
+
+/// One lease as its records say. Small: there may be a million.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) from: Instant,
+    /// The deadline while it is held; then the end of billing.
+    pub(crate) to: Instant,
+    pub(crate) quanta: u64,
+    /// The sequence of its grant.
+    pub(crate) granted: u64,
+    /// A short hash of the fields that are compared only as a whole: [`others_of`].
+    pub(crate) others: [u8; 8],
+    pub(crate) tenant: TenantNo,
+    pub(crate) project: ProjectNo,
+    pub(crate) node: NodeNo,
+    pub(crate) class: ClassNo,
+    pub(crate) phase: Phase,
+    pub(crate) end: End,
+    /// How it will have ended, if it was revoked; [`End::Held`] if it was not.
+    pub(crate) revoked: End,
+    pub(crate) fenced: bool,
+}
+
+const _: () = assert!(size_of::<Lease>() <= 64, "a million open leases must fit the memory of a scrub");
+
+/// A lease whose capacity became free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Closed {
+    pub(crate) number: LeaseNo,
+    pub(crate) lease: Lease,
+    pub(crate) at: Instant,
+}
+
+/// Why counting cannot go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stuck {
+    /// The record contradicts those before it.
+    Contradiction(&'static str),
+    /// More leases are open than fit the memory.
+    TooManyOpen,
+}
+
+/// What was counted up to a record.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) open: BTreeMap<u64, Lease>,
+    /// Of the leases that have ended.
+    pub(crate) ended: Sums,
+    /// Leases that were closed.
+    pub(crate) closed: u64,
+}
+
+/// The fields of a grant that are compared as one.
+pub(crate) fn others_of(put: impl FnOnce(&mut Vec<u8>)) -> [u8; 8] {
+    let mut bytes = Vec::with_capacity(128);
+    put(&mut bytes);
+    let hash = Sha256::digest(&bytes);
+    hash[..8].try_into().expect("a hash has 32 bytes")
+}
+
+fn end_for(reason: Reason) -> End {
+    match reason {
+        Reason::Preempted { .. } => End::Preempted,
+        Reason::NodeLost => End::NodeLost,
+        Reason::Quota { .. } | Reason::Budget | Reason::Operator | Reason::Policy | Reason::DuplicateHolder => {
+            End::Revoked
+        }
+    }
+}
+
+impl Tally {
+    /// Counts a record; leases that it closes are added to `closed`.
+    pub(crate) fn take(&mut self, record: &Record, closed: &mut Vec<Closed>) -> Result<(), Stuck> {
+        match &record.body {
+            Body::Granted(granted) => self.grant(record, granted)?,
+            Body::Renewed(renewed) => {
+                for renewal in &renewed.renewals {
+                    self.lease(renewal.lease)?.to = renewal.expires_at;
+                }
+            }
+            Body::Released(released) => {
+                for lease in released.leases.leases() {
+                    self.end(lease, record, End::Released, released.closed, closed)?;
+                }
+            }
+            Body::Expired(expired) => {
+                for lease in &expired.leases.0 {
+                    self.end(*lease, record, End::Expired, expired.closed, closed)?;
+                }
+            }
+            Body::Revoked(revoked) => {
+                for lease in &revoked.leases.0 {
+                    self.lease(*lease)?.revoked = record.reason.map_or(End::Revoked, end_for);
+                }
+            }
+            Body::TeardownStarted(started) => {
+                for lease in &started.leases.0 {
+                    let revoked = match self.lease(*lease)?.revoked {
+                        End::Held => End::Revoked,
+                        end => end,
+                    };
+                    let end = record.reason.map_or(revoked, end_for);
+                    self.end(*lease, record, end, started.closed, closed)?;
+                }
+            }
+            Body::TornDown(torn) => self.free(&torn.leases.0, Phase::TearingDown, record.stamp, closed)?,
+            Body::Unfenced(unfenced) => self.free(&unfenced.leases.0, Phase::Fenced, record.stamp, closed)?,
+            Body::Fenced(fenced) => {
+                for lease in &fenced.leases.0 {
+                    let lease = self.lease(*lease)?;
+                    (lease.phase, lease.fenced) = (Phase::Fenced, true);
+                }
+            }
+            // These change neither who holds a lease nor for how long.
+            leasehold_model::setup_kinds!()
+            | Body::ActivityReported(_)
+            | Body::NodePut(_)
+            | Body::NodeDeleted(_)
+            | Body::NodeDrained(_)
+            | Body::NodeResumed(_)
+            | Body::NodeLost(_)
+            | Body::NodeReturned(_)
+            | Body::NodeCondition(_)
+            | Body::AgentRegistered(_)
+            | Body::AgentDetached(_)
+            | Body::NodesClaimed(_)
+            | Body::NodesReleased(_)
+            | Body::NodeWiped(_)
+            | Body::NodeQuarantined(_)
+            | Body::QuarantineCleared(_)
+            | Body::Denied(_)
+            | Body::AllocationSubmitted(_)
+            | Body::AllocationDenied(_)
+            | Body::AllocationPlaced(_)
+            | Body::AllocationStarted(_)
+            | Body::AllocationCheckpointing(_)
+            | Body::AllocationCheckpointed(_)
+            | Body::AllocationSuspended(_)
+            | Body::AllocationRequeued(_)
+            | Body::AllocationCompleted(_)
+            | Body::AllocationFailed(_)
+            | Body::AllocationCancelled(_)
+            | Body::Preempted(_)
+            | Body::PreemptionDecided(_)
+            | Body::ReservationDropped(_)
+            | Body::Unknown { .. } => {}
+        }
+        Ok(())
+    }
+
+    fn lease(&mut self, lease: LeaseNo) -> Result<&mut Lease, Stuck> {
+        self.open.get_mut(&lease.0).ok_or(Stuck::Contradiction("it names a lease that is not open"))
+    }
+
+    fn grant(&mut self, record: &Record, granted: &Granted) -> Result<(), Stuck> {
+        const NOBODY: Stuck = Stuck::Contradiction("a grant without a tenant and a project");
+        let (tenant, project) = record.identity.tenant.zip(record.identity.project).ok_or(NOBODY)?;
+        let deadline = record.stamp.checked_add(granted.ttl);
+        let deadline = deadline.ok_or(Stuck::Contradiction("its deadline is beyond all time"))?;
+        for (number, member) in (granted.first_lease.0..).zip(&granted.members) {
+            let lease = Lease {
+                from: record.stamp,
+                to: deadline,
+                quanta: member.quanta.0,
+                granted: record.sequence,
+                others: others_of(|out| {
+                    record.identity.user.put(out);
+                    granted.pool.put(out);
+                    out.push(granted.priority as u8);
+                    granted.allocation.put(out);
+                    granted.app_instance.put(out);
+                    record.identity.workload.put(out);
+                    member.devices.put(out);
+                    granted.sensitive.put(out);
+                }),
+                tenant,
+                project,
+                node: granted.node,
+                class: member.class,
+                phase: Phase::Held,
+                end: End::Held,
+                revoked: End::Held,
+                fenced: false,
+            };
+            if self.open.insert(number, lease).is_some() {
+                return Err(Stuck::Contradiction("it grants a lease that is open"));
+            }
+        }
+        if self.open.len() > OPEN_MAX { Err(Stuck::TooManyOpen) } else { Ok(()) }
+    }
+
+    /// Billing ends at the effective instant, but not before the grant or after the deadline.
+    fn end(
+        &mut self,
+        number: LeaseNo,
+        record: &Record,
+        end: End,
+        closes: bool,
+        closed: &mut Vec<Closed>,
+    ) -> Result<(), Stuck> {
+        let lease = self.lease(number)?;
+        if lease.phase != Phase::Held {
+            return Err(Stuck::Contradiction("it ends a lease that has ended"));
+        }
+        lease.to = record.effective_at.max(lease.from).min(lease.to);
+        (lease.end, lease.phase) = (end, Phase::TearingDown);
+        let (key, amount) = ((lease.tenant, lease.class), held(lease, lease.to));
+        *self.ended.entry(key).or_default() += amount;
+        if closes { self.free(&[number], Phase::TearingDown, record.stamp, closed) } else { Ok(()) }
+    }
+
+    fn free(&mut self, leases: &[LeaseNo], from: Phase, at: Instant, closed: &mut Vec<Closed>) -> Result<(), Stuck> {
+        for number in leases {
+            let lease = *self.lease(*number)?;
+            if lease.phase != from {
+                return Err(Stuck::Contradiction("it frees a lease in another phase"));
+            }
+            self.open.remove(&number.0);
+            self.closed += 1;
+            closed.push(Closed { number: *number, lease, at });
+        }
+        Ok(())
+    }
+
+    /// The sums up to an instant: of all leases that have ended, and of those that are held.
+    pub(crate) fn sums(&self, until: Instant) -> Sums {
+        let mut sums = self.ended.clone();
+        for lease in self.open.values().filter(|lease| lease.phase == Phase::Held) {
+            *sums.entry((lease.tenant, lease.class)).or_default() += held(lease, until);
+        }
+        sums
+    }
+}
+
+/// What a lease held, up to an instant or its deadline.
+fn held(lease: &Lease, until: Instant) -> QuantaNs {
+    let window = Window::new(lease.from, lease.to).clip(Window::new(Instant(0), until));
+    QuantaNs::from(lease.quanta) * QuantaNs::from(window.length().0)
+}
