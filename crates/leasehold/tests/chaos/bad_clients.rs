@@ -1,6 +1,5 @@
 //! Clients that do harm: they take connections and never finish what they began.
 
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use std::io::Write;
 use std::net::TcpStream;
 
@@ -28,35 +27,12 @@ impl BadClients {
         Self(requests.iter().cycle().take(count).filter_map(open).collect())
     }
 
-    /// Idle connections, as many as the daemon takes and some that it does not.
+    /// Idle connections: more than the daemon may open files.
     pub(crate) fn idle(address: &str, count: usize) -> Self {
         Self((0..count).filter_map(|_| TcpStream::connect(address).ok()).collect())
     }
 
     pub(crate) fn count(&self) -> usize {
         self.0.len()
-    }
-}
-
-/// Lets a process open only a few files more than it has open now, until this is dropped.
-pub(crate) struct FewFiles {
-    process: Pid,
-    before: Rlimit,
-}
-
-impl FewFiles {
-    pub(crate) fn of(process: Pid, more: u64) -> Self {
-        let listed = std::fs::read_dir(format!("/proc/{}/fd", process.as_raw_nonzero())).expect("it runs");
-        let limit = listed.count() as u64 + more;
-        let before = rustix::process::getrlimit(Resource::Nofile);
-        let now = prlimit(Some(process), Resource::Nofile, Rlimit { current: Some(limit), maximum: before.maximum });
-        Self { process, before: now.expect("a process of ours") }
-    }
-}
-
-impl Drop for FewFiles {
-    fn drop(&mut self) {
-        // The process may have ended.
-        let _ = prlimit(Some(self.process), Resource::Nofile, self.before.clone());
     }
 }

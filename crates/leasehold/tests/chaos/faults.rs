@@ -1,9 +1,9 @@
 //! What may happen to a daemon while its clients work.
 
-use super::bad_clients::{BadClients, FewFiles};
+use super::bad_clients::BadClients;
 use super::load::Load;
 use super::records::forge_tail;
-use super::site::Site;
+use super::site::{FILES_MAX, Site};
 use fastrand::Rng;
 use std::time::{Duration, Instant};
 
@@ -20,8 +20,8 @@ pub(crate) enum Fault {
     FullDisk,
     /// The daemon is stopped and started again while the disk is full.
     RestartOnFullDisk,
-    /// No file can be opened any more, while somebody holds many connections.
-    FewFiles,
+    /// Somebody holds more idle connections than the daemon may open files.
+    IdleClients,
     /// Connections that never finish what they began.
     StuckClients,
     /// The wall clock is stepped.
@@ -42,7 +42,7 @@ impl Fault {
         Self::Stop,
         Self::FullDisk,
         Self::RestartOnFullDisk,
-        Self::FewFiles,
+        Self::IdleClients,
         Self::StuckClients,
         Self::ClockStep,
         Self::Archive,
@@ -53,7 +53,7 @@ impl Fault {
 
     /// Whether the daemon goes on meanwhile, so that clients should hardly notice.
     pub(crate) fn leaves_it_running(self) -> bool {
-        matches!(self, Self::FewFiles | Self::StuckClients | Self::ClockStep | Self::Archive)
+        matches!(self, Self::IdleClients | Self::StuckClients | Self::ClockStep | Self::Archive)
     }
 
     /// Lets it happen, and puts things right again: the daemon runs afterwards.
@@ -69,13 +69,13 @@ impl Fault {
             }
             Self::FullDisk => full_disk(site, load, dice),
             Self::RestartOnFullDisk => restart_on_full_disk(site),
-            Self::FewFiles => {
-                let few = FewFiles::of(site.pid(), 4);
-                let idle = BadClients::idle(site.address(), 64);
-                assert!(idle.count() > 4, "the connections are made, whether they are accepted or not");
-                // Clients keep the connections they have.
-                load.wait_for(PROGRESS);
-                drop((few, idle));
+            Self::IdleClients => {
+                let idle = BadClients::idle(site.address(), FILES_MAX + 100);
+                assert!(idle.count() > FILES_MAX, "the connections are made, whether they are accepted or not");
+                // Clients keep the connections they have, and the journal can begin a new segment.
+                load.bulk(dice.u64(1_000_000..), 1000);
+                load.wait_for(4 * PROGRESS);
+                drop(idle);
             }
             Self::StuckClients => {
                 let stuck = BadClients::stuck(site.address(), &site.operator_token(), 60);

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 
 /// Enough for the segments, the snapshots and the books of a few rounds.
 const DISK_BYTES: &str = "size=192m";
+/// The files that the daemon may open: sockets, segments, books.
+pub(crate) const FILES_MAX: usize = 256;
 /// A start that takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -87,7 +89,9 @@ impl Site {
     /// Starts the daemon; the error is what it said when it refused.
     pub(crate) fn start(&mut self, options: &[&str]) -> Result<(), String> {
         assert!(self.running.is_none(), "it runs already");
-        let mut process = Command::new(BINARY)
+        let mut process = Command::new("prlimit")
+            .arg(format!("--nofile={FILES_MAX}:{FILES_MAX}"))
+            .arg(BINARY)
             .args(["serve", "--config"])
             .arg(self.path("leasehold.yaml"))
             .args(options)
