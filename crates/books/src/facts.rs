@@ -62,6 +62,8 @@ pub enum BooksError {
     },
     /// The journal or the file cannot be read or written.
     Io(String),
+    /// No more files can be opened for now. Nothing is wrong with the books; try again.
+    OutOfFiles,
 }
 
 impl fmt::Display for BooksError {
@@ -76,6 +78,9 @@ impl fmt::Display for BooksError {
             ),
             Self::Inconsistent { sequence, what } => write!(f, "record {sequence} contradicts the books: {what}"),
             Self::Io(why) => write!(f, "cannot read or write the books: {why}"),
+            Self::OutOfFiles => {
+                f.write_str("too many files are open to read the journal or the books; try again later")
+            }
         }
     }
 }

@@ -7,7 +7,8 @@ use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{self, FINDER, HEADS, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
-use leasehold_journal::{Journal, MacKey};
+use leasehold_journal::disk::is_out_of_files;
+use leasehold_journal::{Journal, MacKey, ReadError};
 use leasehold_model::codec::Field;
 use leasehold_model::record::Hash;
 use std::ops::ControlFlow;
@@ -47,6 +48,30 @@ fn io(error: impl std::fmt::Display) -> BooksError {
     BooksError::Io(error.to_string())
 }
 
+fn file_error(error: std::io::Error) -> BooksError {
+    if is_out_of_files(&error) { BooksError::OutOfFiles } else { io(error) }
+}
+
+fn unreadable(error: ReadError) -> BooksError {
+    match error {
+        ReadError::Io(error) => file_error(error),
+        error => io(error),
+    }
+}
+
+/// Why the file was not loaded.
+enum Unloadable {
+    /// No more files can be opened. The file may be fine.
+    OutOfFiles,
+    Because(&'static str),
+}
+
+impl From<&'static str> for Unloadable {
+    fn from(why: &'static str) -> Self {
+        Self::Because(why)
+    }
+}
+
 fn encoded(field: &impl Field) -> Vec<u8> {
     let mut out = Vec::new();
     field.put(&mut out);
@@ -62,7 +87,7 @@ fn hash_before(journal: &dyn Journal, size: u64) -> Result<Hash, BooksError> {
             (hash, found) = (raw.hash(), true);
             ControlFlow::Break(())
         });
-        scanned.map_err(io)?;
+        scanned.map_err(unreadable)?;
         if !found {
             return Err(BooksError::Inconsistent { sequence: last, what: "the journal does not contain it" });
         }
@@ -83,9 +108,9 @@ impl Keeper {
         // shows that the last attempt to open it did not finish.
         let mark = path.with_extension("opening");
         let loaded = if mark.exists() {
-            Err("the last attempt to open it did not finish")
+            Err("the last attempt to open it did not finish".into())
         } else {
-            std::fs::write(&mark, []).map_err(io)?;
+            std::fs::write(&mark, []).map_err(file_error)?;
             Self::load(path, journal, key)
         };
         let why = match loaded {
@@ -93,8 +118,12 @@ impl Keeper {
                 std::fs::remove_file(&mark).map_err(io)?;
                 return Ok((keeper, Opened::Continued));
             }
+            Err(Unloadable::OutOfFiles) => {
+                std::fs::remove_file(&mark).map_err(io)?;
+                return Err(BooksError::OutOfFiles);
+            }
             Ok(None) => "it is empty",
-            Err(why) => why,
+            Err(Unloadable::Because(why)) => why,
         };
         if existed {
             std::fs::remove_file(path).map_err(io)?;
@@ -102,7 +131,10 @@ impl Keeper {
         std::fs::remove_file(&mark).map_err(io)?;
         let mut file = [0; FILE_BYTES];
         getrandom::fill(&mut file).map_err(io)?;
-        let store = Store::open(path, Seal { key: key.clone(), file }).map_err(io)?;
+        let store = Store::open(path, Seal { key: key.clone(), file }).map_err(|error| match error {
+            redb::Error::Io(error) => file_error(error),
+            error => io(error),
+        })?;
         let books = Books::new(store);
         let opened = if existed { Opened::Rebuilt(why) } else { Opened::New };
         Ok((Self { books, path: Some(path.to_owned()), committed: 0 }, opened))
@@ -110,13 +142,15 @@ impl Keeper {
 
     /// Whether the books at `path` can be continued; if not, why. The file is left as it is.
     pub fn check(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<(), &'static str> {
-        match Self::load(path, journal, key)? {
-            Some(_) => Ok(()),
-            None => Err("there is none, or it contains nothing"),
+        match Self::load(path, journal, key) {
+            Ok(Some(_)) => Ok(()),
+            Ok(None) => Err("there is none, or it contains nothing"),
+            Err(Unloadable::OutOfFiles) => Err("too many files are open"),
+            Err(Unloadable::Because(why)) => Err(why),
         }
     }
 
-    fn load(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<Option<Self>, &'static str> {
+    fn load(path: &Path, journal: &dyn Journal, key: &MacKey) -> Result<Option<Self>, Unloadable> {
         if !path.exists() {
             return Ok(None);
         }
@@ -124,18 +158,21 @@ impl Keeper {
         // A damaged file can make the store panic; this is treated as damage.
         let anonymous = Seal { key: key.clone(), file: [0; FILE_BYTES] };
         let opened = std::panic::catch_unwind(|| Store::open(path, anonymous)).map_err(|_| DAMAGED)?;
-        let mut store = opened.map_err(|_| DAMAGED)?;
+        let mut store = opened.map_err(|error| match error {
+            redb::Error::Io(error) if is_out_of_files(&error) => Unloadable::OutOfFiles,
+            _ => DAMAGED.into(),
+        })?;
         let Some(file) = store.entry(STATE, FILE_KEY).map_err(|_| DAMAGED)? else { return Ok(None) };
         store.set_file(file.try_into().map_err(|_| DAMAGED)?);
-        let entry = |key| store.entry_of_commit(STATE, key).map_err(|_| DAMAGED)?.ok_or(DAMAGED);
+        let entry = |key| store.entry_of_commit(STATE, key).ok().flatten().ok_or(DAMAGED);
         let (commit, version) = entry(VERSION_KEY)?;
         if version != BOOKS_VERSION.to_le_bytes() {
-            return Err("it has another format version");
+            return Err("it has another format version".into());
         }
         let [last, state, stories] = [entry(LAST_KEY)?, entry(STATE_KEY)?, entry(STORIES_KEY)?];
         // Each was written by the same commit: none of them is older than the others.
         if [&last, &state, &stories].iter().any(|(of, _)| *of != commit) || last.1 != commit.hash {
-            return Err(DAMAGED);
+            return Err(DAMAGED.into());
         }
         let (state, stories) = (state.1, stories.1);
         let mut books = Books::new(store);
@@ -143,15 +180,18 @@ impl Keeper {
         books.read_heads(chunks).map_err(|_| DAMAGED)?;
         let kept = books.store.count(STORIES).map_err(|_| DAMAGED)?;
         if books.cursor != commit.cursor || stories != kept.to_le_bytes() {
-            return Err(DAMAGED);
+            return Err(DAMAGED.into());
         }
         books.stories.kept = kept;
         if books.cursor > journal.head().size {
-            return Err("it is ahead of the journal");
+            return Err("it is ahead of the journal".into());
         }
-        let last = hash_before(journal, books.cursor).map_err(|_| "the journal does not contain its last record")?;
+        let last = hash_before(journal, books.cursor).map_err(|error| match error {
+            BooksError::OutOfFiles => Unloadable::OutOfFiles,
+            _ => "the journal does not contain its last record".into(),
+        })?;
         if last != commit.hash {
-            return Err("it belongs to another journal");
+            return Err("it belongs to another journal".into());
         }
         let committed = books.cursor;
         Ok(Some(Self { books, path: Some(path.to_owned()), committed }))
@@ -177,10 +217,12 @@ impl Keeper {
                 }
             }
         });
-        scanned.map_err(io)?;
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(self.books.cursor - first),
+        let taken = self.books.cursor - first;
+        match (failed, scanned.map_err(unreadable)) {
+            (Some(error), _) => Err(error),
+            // What was applied counts; the rest is read later.
+            (None, Err(BooksError::OutOfFiles)) if taken > 0 => Ok(taken),
+            (None, scanned) => scanned.map(|()| taken),
         }
     }
 

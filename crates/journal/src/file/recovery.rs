@@ -98,6 +98,7 @@ pub(super) fn create(
     let checkpointer = Checkpointer {
         fold: Fold::new(keys.origin(), Position::empty(), None),
         at: None,
+        reading: None,
         anchor: AnchorFile::create(disk.as_ref(), Some(local.secret.anchor.clone())).map_err(creating())?,
         epoch: 1,
         boundaries: Vec::new(),
@@ -136,6 +137,7 @@ pub(super) fn open(
     let checkpointer = Checkpointer {
         at: replayed.last.as_ref().map(|last| (last.number, last.end)),
         fold: replayed.fold,
+        reading: None,
         anchor: anchor.file,
         epoch,
         boundaries,
