@@ -8,6 +8,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A daemon with its own port and data directory.
@@ -15,6 +17,8 @@ pub(crate) struct Daemon {
     pub(crate) folder: TempDir,
     pub(crate) url: String,
     pub(crate) process: Child,
+    /// What it has logged so far.
+    pub(crate) log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Daemon {
@@ -24,30 +28,61 @@ impl Daemon {
 
     /// A daemon on this address, and what it logged during startup.
     pub(crate) fn listening_on(address: &str) -> (Self, Vec<String>) {
-        let folder = tempfile::tempdir().expect("a folder");
-        fs::create_dir(folder.path().join("home")).unwrap();
-        let data = folder.path().join("data");
-        let mut process = Command::new(BINARY)
-            .args(["serve", "--listen", address, "--data"])
-            .arg(&data)
-            .env_remove("NOTIFY_SOCKET")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the daemon starts");
+        let folder = new_folder();
+        let mut command = Command::new(BINARY);
+        command.args(["serve", "--listen", address, "--data"]).arg(folder.path().join("data"));
+        let daemon = Self::running(folder, command);
+        let logged = daemon.logged();
+        (daemon, logged)
+    }
+
+    /// A daemon with this configuration file, which may have at most so many files open.
+    pub(crate) fn configured(config: &str, files: Option<u32>) -> Self {
+        let folder = new_folder();
+        let file = folder.path().join("leasehold.yaml");
+        fs::write(&file, config.replace("{}", folder.path().to_str().expect("UTF-8"))).unwrap();
+        let mut command = Command::new("sh");
+        let limit = files.map_or_else(String::new, |files| format!("ulimit -n {files}; "));
+        command.args(["-c", &format!("{limit}exec \"$0\" \"$@\""), BINARY]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path().join("data"));
+        command.arg("--config").arg(file);
+        Self::running(folder, command)
+    }
+
+    fn running(folder: TempDir, mut command: Command) -> Self {
+        command.env_remove("NOTIFY_SOCKET").env_remove("LEASEHOLD_LOG");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("the daemon starts");
         let mut lines = BufReader::new(process.stderr.take().expect("stderr")).lines();
-        let mut logged = Vec::new();
+        let log = Arc::new(Mutex::new(Vec::new()));
         let url = loop {
-            let line = lines.next().expect("the daemon says where it listens").expect("UTF-8");
+            let line = lines.next().unwrap_or_else(|| panic!("it says where it listens: {log:?}")).expect("UTF-8");
             if let Some((_, rest)) = line.split_once("LEASEHOLD_URL=") {
                 break rest.split_whitespace().next().expect("an address").to_owned();
             }
-            logged.push(line);
+            log.lock().unwrap().push(line);
         };
         // Keep reading, so that the pipe does not fill up.
-        std::thread::spawn(move || lines.for_each(drop));
-        (Self { folder, url, process }, logged)
+        let more = Arc::clone(&log);
+        std::thread::spawn(move || lines.map_while(Result::ok).for_each(|line| more.lock().unwrap().push(line)));
+        Self { folder, url, process, log }
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn logged(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until a line of the log contains these words.
+    pub(crate) fn until_logged(&self, words: &str) -> String {
+        let began = Instant::now();
+        loop {
+            if let Some(line) = self.logged().iter().find(|line| line.contains(words)) {
+                return line.clone();
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "no {words:?} in {:#?}", self.logged());
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -110,6 +145,12 @@ impl Daemon {
         }
         daemon
     }
+}
+
+fn new_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("home")).unwrap();
+    folder
 }
 
 impl Drop for Daemon {

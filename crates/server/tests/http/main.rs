@@ -12,6 +12,7 @@ mod ceilings;
 mod claims;
 mod evictions;
 mod explain;
+mod fairness;
 mod past;
 mod placement;
 mod rates;
