@@ -26,7 +26,7 @@ impl Code {
 }
 
 codes! {
-    BAD_REQUEST 400 "bad_request" "The request line, a header or the query cannot be read.";
+    BAD_REQUEST 400 "bad_request" "The request line, the path or a header cannot be read, or a header was sent twice.";
     BAD_JSON 400 "bad_json" "The body is not JSON.";
     BAD_BODY 422 "bad_body" "The body is JSON but not what this endpoint accepts, or it has a duplicate key; `field` names what is wrong where that is known.";
     BAD_QUERY 400 "bad_query" "A query parameter is unknown, given twice or invalid.";
@@ -41,6 +41,8 @@ codes! {
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
     KEY_ROTATION_UNFINISHED 409 "key_rotation_unfinished" "The last rotation of the signing key is not finished; finish it before the key is rotated again.";
+    URI_TOO_LONG 414 "uri_too_long" "The path and the query are too long.";
+    HEAD_TOO_LARGE 431 "head_too_large" "The head of the request is larger than 32 KiB or has more than 100 fields.";
     BODY_TOO_LARGE 413 "body_too_large" "The body is larger than the limit.";
     NOT_JSON 415 "unsupported_media_type" "The body's Content-Type is not application/json.";
     BAD_NAME 422 "bad_name" "A name is empty, too long, has invisible characters, or, for a new name, consists of digits only.";
@@ -55,7 +57,8 @@ codes! {
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names no action, or more than one.";
     RATE_LIMITED 429 "rate_limited" "The token has used up its operations for now; `Retry-After` says when to try again.";
-    TOO_MANY_STREAMS 429 "too_many_streams" "Too many event streams are open.";
+    TOO_MANY_STREAMS 429 "too_many_streams" "The token, its tenant or all callers together have too many event streams open; `scope` and `limit` say which limit it is.";
+    TOO_MANY_WAITING 429 "too_many_waiting" "The token, its tenant or all callers together have too many requests that wait for an answer; nothing was done. `scope` and `limit` say which limit it is, and `Retry-After` when to try again.";
     BAD_WINDOW 422 "bad_window" "The window ends before it begins, is in the future, or has too many buckets; `field` names the parameter.";
     BAD_GROUPING 422 "bad_grouping" "`by` names something that cannot be grouped by, or too many dimensions.";
     TOO_MANY_LINES 422 "too_many_lines" "The answer would have more lines than the limit; narrow the window, the filter or the grouping.";

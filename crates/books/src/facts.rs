@@ -62,7 +62,8 @@ pub enum BooksError {
     },
     /// The journal or the file cannot be read or written.
     Io(String),
-    /// The journal, or the file for lack of disk space, cannot be read at the moment. The books are as they were.
+    /// The journal, or the file for lack of disk space or of files that may be open, cannot be read at the moment. The
+    /// books are as they were.
     Unread(String),
 }
 

@@ -7,6 +7,7 @@ use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{self, FINDER, HEADS, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
+use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{Journal, MacKey, ReadError};
 use leasehold_model::codec::Field;
 use leasehold_model::record::Hash;
@@ -61,8 +62,10 @@ fn unread(error: ReadError) -> BooksError {
     BooksError::Unread(error.to_string())
 }
 
-fn is_full(error: &std::io::Error) -> bool {
+/// Whether it says nothing about the file: the disk is full, or too many files are open.
+fn passes(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded)
+        || is_out_of_files(error)
 }
 
 fn encoded(field: &impl Field) -> Vec<u8> {
@@ -126,7 +129,10 @@ impl Keeper {
         std::fs::remove_file(&mark).map_err(io)?;
         let mut file = [0; FILE_BYTES];
         getrandom::fill(&mut file).map_err(io)?;
-        let store = Store::open(path, Seal { key: key.clone(), file }).map_err(io)?;
+        let store = Store::open(path, Seal { key: key.clone(), file }).map_err(|error| match error {
+            redb::Error::Io(error) if passes(&error) => BooksError::Unread(error.to_string()),
+            error => io(error),
+        })?;
         let books = Books::new(store);
         let opened = if existed { Opened::Rebuilt(why) } else { Opened::New };
         Ok((Self { books, path: Some(path.to_owned()), committed: 0 }, opened))
@@ -151,7 +157,7 @@ impl Keeper {
         let anonymous = Seal { key: key.clone(), file: [0; FILE_BYTES] };
         let opened = std::panic::catch_unwind(|| Store::open(path, anonymous)).map_err(|_| DAMAGED)?;
         let mut store = opened.map_err(|error| match error {
-            redb::Error::Io(error) if is_full(&error) => Unusable::Unread(error.to_string()),
+            redb::Error::Io(error) if passes(&error) => Unusable::Unread(error.to_string()),
             _ => DAMAGED,
         })?;
         let Some(file) = store.entry(STATE, FILE_KEY).map_err(|_| DAMAGED)? else { return Ok(None) };
@@ -164,7 +170,7 @@ impl Keeper {
         let [last, state, stories] = [entry(LAST_KEY)?, entry(STATE_KEY)?, entry(STORIES_KEY)?];
         // Each was written by the same commit: none of them is older than the others.
         if [&last, &state, &stories].iter().any(|(of, _)| *of != commit) || last.1 != commit.hash {
-            return Err(DAMAGED);
+            return Err(DAMAGED.into());
         }
         let (state, stories) = (state.1, stories.1);
         let mut books = Books::new(store);
@@ -172,7 +178,7 @@ impl Keeper {
         books.read_heads(chunks).map_err(|_| DAMAGED)?;
         let kept = books.store.count(STORIES).map_err(|_| DAMAGED)?;
         if books.cursor != commit.cursor || stories != kept.to_le_bytes() {
-            return Err(DAMAGED);
+            return Err(DAMAGED.into());
         }
         books.stories.kept = kept;
         if books.cursor > journal.head().size {
@@ -209,10 +215,12 @@ impl Keeper {
                 }
             }
         });
-        scanned.map_err(unread)?;
-        match failed {
-            Some(error) => Err(error),
-            None => Ok(self.books.cursor - first),
+        let taken = self.books.cursor - first;
+        match (failed, scanned.map_err(unread)) {
+            (Some(error), _) => Err(error),
+            // What was applied counts; the rest is read later.
+            (None, Err(_)) if taken > 0 => Ok(taken),
+            (None, scanned) => scanned.map(|()| taken),
         }
     }
 

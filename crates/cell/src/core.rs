@@ -6,6 +6,7 @@ use crate::notice::ClockJump;
 use crate::now::Now;
 use leasehold_engine::command::{Nothing, NoticeClockJump};
 use leasehold_engine::{Command, Engine, FoldError, Records, Request, Sealed, Sequences};
+use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{AppendError, Head, Journal, ReadError};
 use leasehold_model::{Batch, Identity, Instant, Record, Span};
 use std::collections::VecDeque;
@@ -223,6 +224,8 @@ pub fn publish<T>(
                 match sealed_before(journal, first) {
                     Ok(records) => Ok(Sealed::again(records)),
                     Err(PublishError::Read(ReadError::Archived { .. })) => Err(Unsealed::Archived { sequence: first }),
+                    // The caller can ask again; the request was recorded long ago.
+                    Err(PublishError::Read(ReadError::Io(error))) if is_out_of_files(&error) => Err(Unsealed::Busy),
                     Err(error) => return Err(error),
                 }
             }

@@ -10,6 +10,7 @@ use reqwest::{Certificate, Response, Url};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use zeroize::Zeroizing;
 
 /// Larger than any answer that is read as a whole: the largest batch has ten thousand results.
 const ANSWER_BYTES_MAX: usize = 64 << 20;
@@ -40,7 +41,9 @@ impl Client {
         let authorization = match &config.token {
             None => None,
             Some(token) => {
-                let mut value = HeaderValue::from_str(&format!("Bearer {}", token.expose())).map_err(|_| {
+                // Allocated once, so that no part of it is left behind.
+                let text = Zeroizing::new(["Bearer ", token.expose()].concat());
+                let mut value = HeaderValue::from_str(&text).map_err(|_| {
                     let what = "the token contains invalid characters";
                     ConfigError::new("bad_token", what, "use the token exactly as it was printed when it was issued")
                 })?;

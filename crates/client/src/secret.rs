@@ -1,14 +1,17 @@
 //! Text that must not be printed.
 
 use std::fmt;
+use zeroize::{ZeroizeOnDrop, Zeroizing};
 
-/// A token. `Debug` does not print it; [`Secret::expose`] returns the text.
+/// A token. `Debug` does not print it; [`Secret::expose`] returns the text. It is overwritten when it is dropped.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+pub struct Secret(Zeroizing<String>);
+
+impl ZeroizeOnDrop for Secret {}
 
 impl Secret {
     pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+        Self(Zeroizing::new(text.into()))
     }
 
     pub fn expose(&self) -> &str {
@@ -25,6 +28,14 @@ impl fmt::Debug for Secret {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_is_overwritten_when_it_is_dropped() {
+        fn overwritten<T: ZeroizeOnDrop>(_: &T) {}
+        let secret = Secret::new("hunter2");
+        overwritten(&secret);
+        overwritten(&secret.0);
+    }
 
     #[test]
     fn a_secret_is_not_printed() {

@@ -10,6 +10,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use zeroize::Zeroizing;
 
 /// Where the daemon listens by default.
 const URL_DEFAULT: &str = "http://127.0.0.1:8420";
@@ -61,12 +62,12 @@ impl Settings {
         config.ca_file = named.ca_file.clone().or(file.ca_file.filter(|_| of_file));
         config.token = match (&named.token_file, set("LEASEHOLD_TOKEN")?, set("LEASEHOLD_TOKEN_FILE")?) {
             (Some(path), _, _) => Some(read_token(path, &mut warnings)?),
-            (None, Some(token), _) => Some(Secret::new(token.trim())),
+            (None, Some(token), _) => Some(trimmed(token)),
             (None, None, Some(path)) => Some(read_token(Path::new(&path), &mut warnings)?),
             (None, None, None) if !of_file => None,
             (None, None, None) => match file.token_file {
                 Some(path) => Some(read_token(&path, &mut warnings)?),
-                None => file.token.map(|token| Secret::new(token.trim())),
+                None => file.token.map(trimmed),
             },
         };
         if config.token.is_some()
@@ -100,7 +101,8 @@ impl File {
     /// Reads the file, if it exists. Paths in it are relative to it.
     fn read(path: &Path, warnings: &mut Vec<String>) -> Result<Self, ConfigError> {
         let text = match fs::read_to_string(path) {
-            Ok(text) => text,
+            // It may contain a token.
+            Ok(text) => Zeroizing::new(text),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(unreadable("settings", path, &error)),
         };
@@ -123,8 +125,13 @@ impl File {
     }
 }
 
+/// The token without the space around it. The text is overwritten.
+fn trimmed(text: String) -> Secret {
+    Secret::new(Zeroizing::new(text).trim())
+}
+
 fn read_token(path: &Path, warnings: &mut Vec<String>) -> Result<Secret, ConfigError> {
-    let text = fs::read_to_string(path).map_err(|error| unreadable("token", path, &error))?;
+    let text = Zeroizing::new(fs::read_to_string(path).map_err(|error| unreadable("token", path, &error))?);
     let token = text.trim();
     if token.is_empty() {
         let what = format!("the token file {} is empty", path.display());

@@ -80,3 +80,11 @@ pub(crate) fn read_full(file: &dyn DiskFile, bytes: &mut [u8], offset: u64) -> i
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
+
+/// Whether the error says that the process (`EMFILE`) or the machine (`ENFILE`) has too many files open. That is no
+/// failure of the disk: nothing was written, and it may be tried again.
+pub fn is_out_of_files(error: &io::Error) -> bool {
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}

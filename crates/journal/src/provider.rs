@@ -189,7 +189,7 @@ pub trait Journal: Send + Sync {
     }
 
     /// Reads back what became durable since the last checkpoint, decodes and hashes it again, and signs for it.
-    /// `None` if there is nothing new.
+    /// `None` if there is nothing new, or if it must wait because no more files can be opened.
     ///
     /// If it returns `Ok(Some(…))`, the checkpoint and its anchor are durable. What was read back and is not what
     /// was appended stops the journal, as a failed write does.

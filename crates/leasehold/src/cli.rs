@@ -113,14 +113,15 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: clap_complete::Shell,
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
   leasehold serve --data ./cluster                       listen on 127.0.0.1:8420, with the default settings
   leasehold serve --config /etc/leasehold.yaml           take all settings from a file
 
 The first start writes an operator token to the file operator.token in the data directory, and prints it on a terminal.
-SIGTERM or Ctrl-C shuts the daemon down: it answers the requests in flight and closes the journal with a checkpoint.")]
+SIGTERM or Ctrl-C shuts the daemon down: it answers the requests in flight and closes the journal with a checkpoint.
+SIGHUP reads the configuration again: what can change at run time takes effect, and the log says what needs a restart.")]
 pub(crate) struct ServeArgs {
     /// Data directory for the journal, anchor and signing key; created if it does not exist. Required unless --config
     /// sets it

@@ -5,11 +5,13 @@ use crate::problem::Problem;
 use crate::term;
 use leasehold_cell::SystemClock;
 use leasehold_server::config::Config;
+use leasehold_server::reload::{Reloaded, Reloader};
 use leasehold_server::{Daemon, Start, UnprovedTail, listen};
 use leasehold_service::{log, systemd};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
+use zeroize::Zeroizing;
 
 /// The configuration file, with the options of the command line applied to it.
 fn configuration(args: &ServeArgs) -> Result<Config, Problem> {
@@ -44,6 +46,8 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
     let address = config.listen_address().map_err(|problem| Problem::usage("config_wrong", problem.to_string()))?;
     let secure = config.tls.cert.is_some();
     ignore_user_signals()?;
+    // From now on it does not end the process; what arrives during the startup is handled after it.
+    let hang_up = signals(SignalKind::hangup())?;
     // Bind first, so that a port that is in use is reported before the journal is opened.
     let listener = listen::bind(address).map_err(|error| {
         Problem::refused("listen_failed", format!("cannot listen on {address}: {error}"))
@@ -77,10 +81,12 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
         }),
     };
     let opening = tokio::task::spawn_blocking(move || Daemon::open(config, start)).await;
-    let daemon = opening
+    let mut daemon = opening
         .map_err(|_| Problem::refused("start_failed", "the startup failed; see the messages above"))?
         .map_err(|error| Problem::told(error.code(), &error))?;
     announce(&daemon, &format!("http{}://{address}", if secure { "s" } else { "" }));
+    // It has been shown, or is in its file.
+    daemon.operator_token = None;
     let (mut terminate, mut interrupt) = (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
     let shutdown = async move {
         tokio::select! {
@@ -90,8 +96,49 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
         tracing::info!("shutting down: requests in flight are answered, then the journal is closed");
         systemd::stopping();
     };
+    let reloading = tokio::spawn(reload_on(hang_up, daemon.reloader(), args.clone()));
     systemd::ready();
-    daemon.serve(listener, shutdown).await.map_err(|why| Problem::refused("stop_failed", why))
+    let served = daemon.serve(listener, shutdown).await;
+    reloading.abort();
+    served.map_err(|why| Problem::refused("stop_failed", why))
+}
+
+/// Reads the configuration again at each SIGHUP, and logs what changed. A configuration with an error changes nothing.
+async fn reload_on(mut hang_up: tokio::signal::unix::Signal, mut reloader: Reloader, args: ServeArgs) {
+    while hang_up.recv().await.is_some() {
+        let read = args.clone();
+        // Reads files, so it must not run on a thread that serves requests.
+        let Ok(config) = tokio::task::spawn_blocking(move || configuration(&read)).await else { continue };
+        let applied = config.map_err(|problem| problem.to_string()).and_then(|config| {
+            let level = config.log.level;
+            let reloaded = reloader.reload(config).map_err(|error| error.to_string())?;
+            Ok((reloaded, level))
+        });
+        match applied {
+            Err(why) => tracing::error!("SIGHUP: the configuration cannot be used, and nothing was changed: {why}"),
+            Ok((reloaded, level)) => {
+                // Before the level changes, so that both levels show it.
+                log_reloaded(&reloaded);
+                if reloaded.keys.contains(&"log.level")
+                    && let Err(error) = log::set_level(level)
+                {
+                    tracing::error!("SIGHUP: {error}");
+                }
+            }
+        }
+    }
+}
+
+fn log_reloaded(reloaded: &Reloaded) {
+    let Reloaded { keys, certificate, restart } = reloaded;
+    if keys.is_empty() && !certificate {
+        tracing::info!("SIGHUP: the configuration was read again; nothing that can be reloaded has changed");
+    } else {
+        tracing::info!(certificate, keys = keys.join(", "), "SIGHUP: the configuration was reloaded");
+    }
+    if !restart.is_empty() {
+        tracing::warn!(keys = restart.join(", "), "SIGHUP: these changes take effect at the next start");
+    }
 }
 
 fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal, Problem> {
@@ -177,13 +224,14 @@ fn announce(daemon: &Daemon, url: &str) {
     if let Some(secret) = &daemon.operator_token {
         let file = directory.operator_token();
         // If stderr is not a terminal it is a log, where a secret must not appear; the file is enough.
-        let shown = match std::io::stderr().is_terminal() {
-            true => format!("Operator token (also in {}):\n\n    {secret}", file.display()),
+        let shown = Zeroizing::new(match std::io::stderr().is_terminal() {
+            true => format!("Operator token (also in {}):\n\n    {}", file.display(), secret.as_str()),
             false => format!("The operator token is in {}.", file.display()),
-        };
-        term::say(&format!(
-            "\n{shown}\n\nTry:\n    export LEASEHOLD_URL={url} LEASEHOLD_TOKEN_FILE={}\n    leasehold token whoami\n    {url}/api/docs\n\n",
+        });
+        term::say(&Zeroizing::new(format!(
+            "\n{}\n\nTry:\n    export LEASEHOLD_URL={url} LEASEHOLD_TOKEN_FILE={}\n    leasehold token whoami\n    {url}/api/docs\n\n",
+            shown.as_str(),
             file.display()
-        ));
+        )));
     }
 }

@@ -7,6 +7,7 @@ use leasehold_api::{Problem, Role, codes};
 use leasehold_engine::{State, Token};
 use leasehold_model::{Identity, LeaseNo, NodeNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use sha2::{Digest, Sha256};
+use zeroize::Zeroizing;
 
 /// Prefix of every secret, so that people and scanners recognise one.
 pub const SECRET_PREFIX: &str = "lht_";
@@ -99,11 +100,19 @@ pub fn secret_hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-/// A new secret from the random number generator of the system.
-pub fn new_secret() -> Result<String, getrandom::Error> {
-    let mut bytes = [0u8; 32];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().fold(SECRET_PREFIX.to_owned(), |secret, byte| secret + &format!("{byte:02x}")))
+/// A new secret from the random number generator of the system. It is overwritten when it is dropped.
+pub fn new_secret() -> Result<Zeroizing<String>, getrandom::Error> {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut bytes = Zeroizing::new([0u8; 32]);
+    getrandom::fill(&mut *bytes)?;
+    // Allocated once, so that no part of it is left behind.
+    let mut secret = Zeroizing::new(String::with_capacity(SECRET_CHARS));
+    secret.push_str(SECRET_PREFIX);
+    for byte in bytes.iter() {
+        secret.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        secret.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    Ok(secret)
 }
 
 fn unauthenticated(what: &str) -> Problem {

@@ -4,7 +4,8 @@ use crate::access::Caller;
 use crate::live::Live;
 use crate::problem::{refusal_for, unanswered};
 use crate::reply::ask;
-use leasehold_api::Problem;
+use crate::shares::{Share, Shares};
+use leasehold_api::{Problem, codes};
 use leasehold_cell::{Cell, Now, Sealed, Unsealed};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_journal::Journal;
@@ -28,24 +29,17 @@ pub(crate) struct App {
     pub(crate) agents: crate::agents::Agents,
     /// Hash of the first record, from which public IDs are derived.
     pub(crate) genesis: Hash,
-    pub(crate) limits: Limits,
+    pub(crate) settings: crate::settings::Settings,
     /// Readers of the journal files. Few run at a time, so that they do not slow down the lease path.
     pub(crate) scans: crate::scans::Scans,
+    /// Operations that wait for the engine, by caller.
+    pub(crate) waiting: Arc<Shares>,
     pub(crate) rate: crate::rate::Limiter,
     pub(crate) metrics: crate::metrics::Metrics,
-    pub(crate) metrics_open: bool,
     /// The data directory; metrics report how full its disk is.
     pub(crate) data: std::path::PathBuf,
-    pub(crate) request_log: crate::logging::RequestLog,
     /// The encoded OpenAPI document.
     pub(crate) openapi: bytes::Bytes,
-}
-
-/// Limits of one request (`docs/reference/limits.md`).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    pub(crate) body_bytes: usize,
-    pub(crate) batch_body_bytes: usize,
 }
 
 /// A reply without records as a problem; `tell` describes refusals to the caller.
@@ -63,6 +57,14 @@ impl App {
         self.cell.time()
     }
 
+    /// The right to have so many operations wait for the engine, until it is dropped.
+    pub(crate) fn wait_with(&self, caller: &Caller, operations: usize) -> Result<Share, Problem> {
+        self.waiting.take(caller, operations).map_err(|exceeded| {
+            let advice = "nothing was done; wait for their answers, or try again";
+            exceeded.problem(codes::TOO_MANY_WAITING, "operations waiting for the engine", advice)
+        })
+    }
+
     /// Submits a command; completes when its records are durable and visible to readers.
     pub(crate) async fn seal(
         &self,
@@ -73,6 +75,7 @@ impl App {
     ) -> Result<Sealed, Problem> {
         let kind = command.kind();
         let request = request(identity, command, key)?;
+        let _share = self.wait_with(caller, 1)?;
         let reply = ask(&self.cell, vec![request]).await.pop().expect("one request, one reply");
         self.metrics.replied(kind, &reply);
         let tell = |refusal: &Refusal| self.now.read(|state| refusal_for(state, caller, refusal));

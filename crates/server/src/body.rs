@@ -1,17 +1,26 @@
 //! Decoding request bodies, with errors that name the invalid field.
 
+use crate::strict::Strict;
 use leasehold_api::{Problem, codes};
 use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Deserializer;
 use serde_path_to_error::{Path, Segment};
 
 /// Decodes the body as the type that the endpoint takes.
 pub(crate) fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
-    serde_json::from_slice(bytes).map_err(|error| {
+    decode(bytes).map_err(|error| {
         // Decoded again to find the path of the error, so that valid bodies do not pay for it.
-        let again = serde_path_to_error::deserialize::<_, T>(&mut serde_json::Deserializer::from_slice(bytes));
+        let again = serde_path_to_error::deserialize::<_, T>(Strict(&mut Deserializer::from_slice(bytes)));
         let field = again.err().map(|again| field(again.path(), &error.to_string())).unwrap_or_default();
         problem(bytes, &error, &field)
     })
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> serde_json::Result<T> {
+    let mut deserializer = Deserializer::from_slice(bytes);
+    let value = T::deserialize(Strict(&mut deserializer))?;
+    deserializer.end()?;
+    Ok(value)
 }
 
 fn problem(bytes: &[u8], error: &serde_json::Error, field: &str) -> Problem {
@@ -57,7 +66,7 @@ fn step(path: &mut String, name: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use leasehold_api::{Heartbeat, RequestLease, SubmitAllocation};
+    use leasehold_api::{Batch, Heartbeat, NewQuota, RequestLease, SubmitAllocation};
     use serde::de::DeserializeOwned;
 
     fn error<T: DeserializeOwned>(body: &str) -> (String, String) {
@@ -82,6 +91,24 @@ mod tests {
         check::<RequestLease>(asks, "bad_body", "asks[1].class");
         check::<RequestLease>("{\"ttl\": \"1m\", \"asks\": [{\"class\": \"a\"}]}", "bad_body", "asks[0].quantity");
         check::<RequestLease>("[]", "bad_body", "");
+    }
+
+    #[test]
+    fn an_array_is_not_accepted_where_an_object_is_meant() {
+        check::<Heartbeat>("[1]", "bad_body", "");
+        check::<RequestLease>("{\"ttl\": \"1m\", \"asks\": [[\"a\", 1]]}", "bad_body", "asks[0]");
+        check::<SubmitAllocation>("{\"walltime\": \"1m\", \"asks\": [], \"affinity\": []}", "bad_body", "affinity");
+        check::<Batch>("{\"operations\": [[]]}", "bad_body", "operations[0]");
+        let quota = |limit: &str| {
+            format!("{{\"tenant\": \"a\", \"class\": \"b\", \"measure\": \"quanta\", \"limit\": {limit}}}")
+        };
+        assert!(read::<NewQuota>(quota("{\"type\": \"hard\", \"limit\": 5}").as_bytes()).is_ok());
+        check::<NewQuota>(&quota("[\"hard\", 5]"), "bad_body", "limit");
+        check::<NewQuota>(&quota("{\"type\": \"hard\", \"limit\": 5, \"limit\": 6}"), "bad_body", "limit.limit");
+        let problem = read::<Heartbeat>(b"[1]").expect_err("an invalid body");
+        assert_eq!(problem.detail, "Invalid body: an object is expected here, not an array at line 1 column 1.");
+        // Arrays that are meant are arrays.
+        assert!(read::<RequestLease>(b"{\"ttl\": \"1m\", \"asks\": [{\"class\": \"a\", \"quantity\": 1}]}").is_ok());
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! The lease path never waits for the books. A request that reads the books waits until they have processed everything
 //! that was durable when it arrived, so that callers read their own writes.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::archive_state::ArchiveState;
 use crate::problem::sentence;
 use crate::profiles::Profiles;
+use crate::turns::{Turn, TurnLimits, Turns};
 use leasehold_api::{Problem, codes};
 use leasehold_books::{Balance, Books, BooksError, COMMIT_RECORDS, Keeper, Opened};
 use leasehold_journal::{Journal, MacKey};
@@ -16,7 +18,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError, RwLock};
 use std::thread::{JoinHandle, Thread};
 use std::time::{Duration, Instant as Stopwatch};
-use tokio::sync::Semaphore;
 
 /// Records processed while the write lock is held.
 const STEP: u64 = 1000;
@@ -26,10 +27,12 @@ const IDLE: Duration = Duration::from_millis(500);
 const COMMIT_EVERY: Duration = Duration::from_secs(60);
 /// Shortest time between two commits.
 const COMMIT_PAUSE: Duration = Duration::from_secs(1);
-/// Reports computed at the same time; further ones wait.
-const REPORTS_MAX: usize = 8;
-/// Lookups of single leases and allocations at the same time. They read little.
-const LOOKUPS_MAX: usize = 16;
+/// Reports.
+const REPORTS: TurnLimits =
+    TurnLimits { what: "reports", running: 8, running_of_tenant: 4, running_of_token: 2, of_token: 32 };
+/// Lookups of single leases and allocations, and lists of them. They read little.
+const LOOKUPS: TurnLimits =
+    TurnLimits { what: "lookups", running: 16, running_of_tenant: 10, running_of_token: 8, of_token: 256 };
 /// How long a request waits for the books to catch up.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -47,8 +50,8 @@ pub(crate) struct BooksService {
     thread: OnceLock<Thread>,
     waiting: AtomicU64,
     stopping: AtomicBool,
-    report_permits: Arc<Semaphore>,
-    lookup_permits: Arc<Semaphore>,
+    reports: Turns,
+    lookups: Turns,
     /// Sensitivity profiles of workloads.
     pub(crate) profiles: Profiles,
 }
@@ -69,8 +72,8 @@ impl BooksService {
             thread: OnceLock::new(),
             waiting: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
-            report_permits: Arc::new(Semaphore::new(REPORTS_MAX)),
-            lookup_permits: Arc::new(Semaphore::new(LOOKUPS_MAX)),
+            reports: Turns::new(REPORTS),
+            lookups: Turns::new(LOOKUPS),
             profiles: Profiles::default(),
         }
     }
@@ -157,11 +160,21 @@ impl BooksService {
         self.set_size(keeper.books.size());
         self.tell_archiver(keeper.books.size());
         *guard(self.keeper.write()) = Some(keeper);
-        let mut last_commit = Stopwatch::now();
+        let (mut last_commit, mut waiting) = (Stopwatch::now(), String::new());
         loop {
             let (taken, uncommitted) = self.with_mut(|keeper| {
                 keeper.books.check()?;
-                let taken = keeper.follow(journal, STEP)?;
+                let taken = match keeper.follow(journal, STEP) {
+                    // The thread looks again soon; until then, requests learn that the books are behind.
+                    Err(BooksError::Unread(why)) => {
+                        if why != waiting {
+                            tracing::error!(why, "the books wait: the journal cannot be read at the moment");
+                            waiting = why;
+                        }
+                        0
+                    }
+                    taken => taken?,
+                };
                 Ok((taken, keeper.uncommitted()))
             })?;
             if taken > 0 {
@@ -279,7 +292,7 @@ pub(crate) fn problem(error: &BooksError) -> Problem {
     match error {
         BooksError::Overflow(overflow) => codes::OVERFLOW.problem(format!("{}.", sentence(&overflow.to_string()))),
         BooksError::TooMuch => codes::TOO_MANY_LINES.problem(format!("{}.", sentence(&error.to_string()))),
-        BooksError::Damaged => {
+        BooksError::Damaged | BooksError::Unread(_) => {
             codes::BOOKS_BEHIND.problem(format!("{}.", sentence(&error.to_string()))).with("retry_after", 5)
         }
         error => {
@@ -292,9 +305,11 @@ pub(crate) fn problem(error: &BooksError) -> Problem {
 /// Computes a report from the books on a blocking thread.
 pub(crate) async fn ask<T: Send + 'static>(
     app: &Arc<App>,
+    caller: &Caller,
     question: impl FnOnce(&Books, Known) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    when_caught_up(app, &app.books.report_permits, |app| {
+    let turn = app.books.reports.ask(caller).await?;
+    when_caught_up(app, turn, |app| {
         let wall = app.time();
         let as_of = {
             let mut keeper = guard(app.books.keeper.write());
@@ -309,21 +324,19 @@ pub(crate) async fn ask<T: Send + 'static>(
 /// Looks up single leases or allocations in the books on a blocking thread. Lookups do not wait for reports of others.
 pub(crate) async fn look_up<T: Send + 'static>(
     app: &Arc<App>,
+    caller: &Caller,
     question: impl FnOnce(&App, &Books) -> Result<T, BooksError> + Send + 'static,
 ) -> Result<T, Problem> {
-    when_caught_up(app, &app.books.lookup_permits, |app| {
-        app.books.read(|books| question(app, books).map_err(|error| problem(&error)))
-    })
-    .await
+    let turn = app.books.lookups.ask(caller).await?;
+    when_caught_up(app, turn, |app| app.books.read(|books| question(app, books).map_err(|error| problem(&error)))).await
 }
 
-/// Waits for a permit, and until the books have processed everything that is durable.
+/// Waits until the books have processed everything that is durable.
 async fn when_caught_up<T: Send + 'static>(
     app: &Arc<App>,
-    turns: &Arc<Semaphore>,
+    turn: Turn,
     answer: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let turn = Arc::clone(turns).acquire_owned().await.expect("the semaphore is never closed");
     let app = Arc::clone(app);
     let asked = tokio::task::spawn_blocking(move || {
         // Held to the end, even if the request was dropped.

@@ -4,6 +4,7 @@
 
 mod check;
 mod text;
+mod values;
 
 pub use check::{Problem, Problems};
 pub use leasehold_service::log::{Format, Level};
@@ -125,9 +126,9 @@ pub struct Tls {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Open connections; further ones are rejected.
+    /// Open connections; further ones are rejected. Lowered if the limit of open files leaves no room for them.
     pub connections: u32,
-    /// Open connections per address; no limit of its own if absent.
+    /// Open connections per address; a quarter of all if absent. This machine's own addresses are exempt.
     pub connections_per_address: Option<u32>,
     /// Timeout for the head of a request, from its first byte; also for a TLS handshake, and for the first byte of a
     /// new connection.
@@ -170,13 +171,19 @@ impl Default for Limits {
 }
 
 /// Rate limit per token. Each operation of a batch counts.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Rate {
     /// Zero means no limit.
     pub operations_per_second: u32,
     /// Zero means the operations of two seconds.
     pub burst: u32,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self { operations_per_second: 20_000, burst: 0 }
+    }
 }
 
 /// Layout of the journal, and how often it is signed and snapshotted. Nothing here changes what is recorded.

@@ -5,7 +5,7 @@ use crate::app::App;
 use crate::body;
 use axum::body::Body;
 use axum::extract::RawPathParams;
-use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST};
 use axum::http::{HeaderMap, HeaderValue, Request, Response, StatusCode};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
@@ -31,16 +31,19 @@ pub(crate) struct Context {
 }
 
 impl Context {
-    /// Checks a request, in this order: token, role, query, body.
+    /// Checks a request, in this order: headers, token, role, query, body.
     pub(crate) async fn read(
         app: Arc<App>,
         endpoint: &Endpoint,
         path: &RawPathParams,
         request: Request<Body>,
     ) -> Result<Self, Problem> {
-        let (parts, body) = request.into_parts();
-        let open = endpoint.roles.is_empty() || (app.metrics_open && endpoint.id == by_id::metrics.id);
+        let (mut parts, body) = request.into_parts();
+        sent_once(&parts.headers)?;
+        let open = endpoint.roles.is_empty() || (app.settings.metrics_open() && endpoint.id == by_id::metrics.id);
         let caller = if open { None } else { Some(let_in(&app, endpoint, &parts.headers)?) };
+        // Nothing after this needs the token, and it is not kept as long as the request takes.
+        parts.headers.remove(AUTHORIZATION);
         let query = query(parts.uri.query().unwrap_or(""), endpoint)?;
         let body =
             if endpoint.is_mutation() { body_bytes(&app, endpoint, &parts.headers, body).await? } else { Bytes::new() };
@@ -119,6 +122,17 @@ impl Context {
     }
 }
 
+/// Two of these would leave it to chance which one counts, here and in every proxy on the way.
+fn sent_once(headers: &HeaderMap) -> Result<(), Problem> {
+    for name in [AUTHORIZATION, HOST] {
+        if headers.get_all(&name).iter().nth(1).is_some() {
+            let name = if name == HOST { "Host" } else { "Authorization" };
+            return Err(codes::BAD_REQUEST.problem(format!("The {name} header was sent twice.")));
+        }
+    }
+    Ok(())
+}
+
 fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
     let caller = authenticate(app, headers)?;
     // A batch is counted by its operations.
@@ -194,7 +208,7 @@ fn decode(text: &str) -> Option<String> {
 }
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let most = if endpoint.id == by_id::batch.id { app.limits.batch_body_bytes } else { app.limits.body_bytes };
+    let most = if endpoint.id == by_id::batch.id { app.settings.batch_body_bytes() } else { app.settings.body_bytes() };
     let too_large =
         || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());

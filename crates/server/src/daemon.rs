@@ -2,7 +2,7 @@
 
 use crate::access::{new_secret, secret_hash};
 use crate::agents::Agents;
-use crate::app::{App, Limits};
+use crate::app::App;
 use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
@@ -11,9 +11,12 @@ use crate::live::{Live, PublishObserver};
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
 use crate::rate::Limiter;
+use crate::reload::Reloader;
 use crate::routes::router;
 use crate::scans::Scans;
 use crate::scrub::{self, ScrubService};
+use crate::settings::Settings;
+use crate::shares::{ShareLimits, Shares};
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsealed};
@@ -30,6 +33,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::net::TcpListener;
+use tokio::sync::watch;
+use zeroize::Zeroizing;
 
 /// Options of a start that are not part of the configuration.
 pub struct Start {
@@ -105,11 +110,13 @@ pub struct Daemon {
     tls: Option<Tls>,
     /// The first segment that is neither in the data directory nor in an archive, if some were moved away.
     pub missing_segment: Option<u32>,
+    /// The limits of connections; a reload changes them.
+    limits: watch::Sender<crate::config::Limits>,
     /// The result of opening the journal.
     pub recovered: Option<Recovered>,
     pub opened: Opened,
     /// Secret of the operator token that was issued by this start.
-    pub operator_token: Option<String>,
+    pub operator_token: Option<Zeroizing<String>>,
 }
 
 impl Daemon {
@@ -180,9 +187,11 @@ impl Daemon {
         let books_thread = books_thread.map_err(starting)?;
         let starting = |error| DaemonError::Io { what: "cannot start the scrub thread".into(), error };
         let scrub_thread = scrub::run(&app).map_err(starting)?;
+        let limits = watch::Sender::new(config.limits.clone());
         Ok(Self {
             app,
             config,
+            limits,
             directory,
             live_thread,
             books_thread,
@@ -206,6 +215,17 @@ impl Daemon {
         &self.app.cell
     }
 
+    /// Applies new configurations while the daemon serves.
+    pub fn reloader(&self) -> Reloader {
+        Reloader {
+            app: Arc::downgrade(&self.app),
+            tls: self.tls.clone(),
+            limits: self.limits.clone(),
+            started: self.config.clone(),
+            in_force: self.config.clone(),
+        }
+    }
+
     /// Serves requests until `shutdown` completes, then finishes the requests in flight and closes the journal.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> Result<(), String> {
         let app = Arc::clone(&self.app);
@@ -216,7 +236,7 @@ impl Daemon {
             // Event streams do not end on their own.
             app.live.stop();
         };
-        crate::listen::serve(listener, self.tls.clone(), router, &self.config.limits, counters, stopping).await;
+        crate::listen::serve(listener, self.tls.clone(), router, self.limits.subscribe(), counters, stopping).await;
         if let Some(following) = following {
             following.abort();
         }
@@ -270,7 +290,7 @@ fn first_operator_token(
     directory: &DataDirectory,
     now: Instant,
     another: bool,
-) -> Result<Option<String>, DaemonError> {
+) -> Result<Option<Zeroizing<String>>, DaemonError> {
     let has_one =
         cell.now().read(|state| state.tokens().any(|token| token.role == Role::Operator && token.is_live(state, now)));
     if has_one && !another {
@@ -305,6 +325,11 @@ fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
     fs::rename(&new, &path)
 }
 
+/// The queue of the cell limits all operations together; operators are limited by nothing else.
+fn waiting_shares(total: usize) -> Arc<Shares> {
+    Shares::new(ShareLimits { all: usize::MAX, ..ShareLimits::parts_of(total) })
+}
+
 #[expect(clippy::too_many_arguments, reason = "the parts of a daemon, named once")]
 fn assemble(
     config: &Config,
@@ -325,11 +350,6 @@ fn assemble(
     let books = Arc::new(BooksService::new(directory.books(), books_key, archive_state));
     let observing = now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books))));
     assert!(observing.is_ok(), "a cell has one observer");
-    let usize_of = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    let limits = Limits {
-        body_bytes: usize_of(config.limits.body_bytes),
-        batch_body_bytes: usize_of(config.limits.batch_body_bytes),
-    };
     let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document is valid JSON");
     Ok(Arc::new(App {
         now,
@@ -342,13 +362,12 @@ fn assemble(
         scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,
-        limits,
+        settings: Settings::new(config),
         scans: Scans::new(),
+        waiting: waiting_shares(config.limits.queued_requests as usize),
         rate: Limiter::new(&config.rate),
         metrics: Metrics::new(),
         data: directory.data.clone(),
-        metrics_open: config.metrics.open,
-        request_log: config.log.requests,
         openapi: openapi.into(),
         cell,
     }))

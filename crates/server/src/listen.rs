@@ -4,15 +4,20 @@
 //! second; one sweep per tick checks all connections and wakes those that have waited too long. So a request costs a
 //! few plain stores here: no timer, no lock, no allocation beyond those of hyper and the application.
 
+mod capacity;
 mod connection;
-mod watch;
+mod own_refusals;
+mod registry;
 
 use crate::config::Limits;
 use crate::tls::Tls;
 use axum::body::Body;
+use capacity::Capacity;
 pub use connection::http_settings;
 use connection::{Peered, Watched, serve_connection};
 use hyper::{Request, Response};
+use own_refusals::{plain_http, send_last};
+use registry::{Registry, Rejection};
 use std::convert::Infallible;
 use std::future::Future;
 use std::io;
@@ -20,17 +25,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
-use watch::{Registry, Rejection};
+use tokio::sync::{Semaphore, watch};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// Time that requests in flight have to finish after shutdown begins.
 const GRACE: Duration = Duration::from_secs(30);
 /// Connections that the system queues while others are being accepted.
 const BACKLOG: u32 = 1024;
-/// Rejected connections that get an answer at the same time; further ones are just closed.
-const REJECTIONS_MAX: usize = 64;
 /// Time that a rejected client has to read the answer.
 const REJECTION_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -74,13 +77,13 @@ pub fn raise_file_limit() -> Option<u64> {
 
 /// Serves `app` until `shutdown` completes and the requests in flight are answered, at most for half a minute more.
 ///
-/// `app` must always be ready, as a router is. Event streams do not end on their own: whoever feeds them must end them
-/// on shutdown.
+/// New limits of connections apply as soon as they are sent. `app` must always be ready, as a router is. Event streams
+/// do not end on their own: whoever feeds them must end them on shutdown.
 pub async fn serve<S>(
     listener: TcpListener,
     tls: Option<Tls>,
     app: S,
-    limits: &Limits,
+    limits: watch::Receiver<Limits>,
     counters: Arc<Counters>,
     shutdown: impl Future<Output = ()>,
 ) where
@@ -95,26 +98,28 @@ async fn serve_and_finish_within<S>(
     listener: TcpListener,
     tls: Option<Tls>,
     app: S,
-    limits: &Limits,
+    limits: watch::Receiver<Limits>,
     counters: Arc<Counters>,
     shutdown: impl Future<Output = ()>,
 ) where
     S: tower::Service<Request<Body>, Response = Response<Body>, Error = Infallible> + Clone + Send + Sync + 'static,
     S::Future: Send,
 {
-    warn_of_few_files(limits);
-    let registry = Registry::new(limits, counters);
+    let at_start = limits.borrow().clone();
+    let capacity = Capacity::of_process(&at_start);
+    let registry = Registry::new(&at_start, capacity, counters);
     let accept = Accept {
         tls: tls.map(|tls| tls.acceptor()),
         app,
         registry: Arc::clone(&registry),
-        permits: Arc::new(Semaphore::new(REJECTIONS_MAX)),
-        handshake: limits.header_timeout.into(),
+        permits: Arc::new(Semaphore::new(capacity.rejections)),
+        handshake: at_start.header_timeout.into(),
     };
     tokio::select! {
         () = shutdown => {}
         never = accept.run(&listener) => match never {},
         never = registry.sweep() => match never {},
+        never = follow_limits(&registry, limits) => match never {},
     }
     drop(listener);
     registry.stop();
@@ -131,23 +136,17 @@ async fn serve_and_finish_within<S>(
     }
 }
 
-/// Files that are open in addition to connections: the journal, the log, the runtime's own.
-const FILES_BESIDE: u64 = 256;
-
-fn warn_of_few_files(limits: &Limits) {
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
-    let wanted = u64::from(limits.connections) + FILES_BESIDE;
-    if files < wanted {
-        tracing::warn!(
-            files,
-            wanted,
-            "the limit of open files is lower than limits.connections needs; raise LimitNOFILE, or lower limits.connections"
-        );
+/// Applies new limits of connections as they come. Time limits stay as they were at the start.
+async fn follow_limits(registry: &Registry, mut limits: watch::Receiver<Limits>) -> Infallible {
+    while limits.changed().await.is_ok() {
+        let capacity = Capacity::of_process(&limits.borrow_and_update());
+        registry.set_capacity(capacity);
     }
+    std::future::pending().await
 }
 
 struct Accept<S> {
-    tls: Option<tokio_rustls::TlsAcceptor>,
+    tls: Option<TlsAcceptor>,
     app: S,
     registry: Arc<Registry>,
     permits: Arc<Semaphore>,
@@ -171,6 +170,7 @@ where
                 Err(error) if is_of_one_connection(&error) => {}
                 Err(error) => {
                     self.registry.counters.accept_errors.fetch_add(1, Ordering::Relaxed);
+                    // A client that waits in the queue of the system is accepted later: the loop must not spin.
                     let pause = backoff.next_pause();
                     tracing::error!("cannot accept connections, trying again in {pause:?}: {error}");
                     tokio::time::sleep(pause).await;
@@ -191,7 +191,7 @@ where
         match &self.tls {
             None => drop(tokio::spawn(serve_connection(Watched::new(stream, Arc::clone(&conn)), app, conn))),
             Some(acceptor) => {
-                let shaking = acceptor.accept(stream);
+                let shaking = shake(acceptor.clone(), stream);
                 let handshake = self.handshake;
                 drop(tokio::spawn(async move {
                     let shaken = tokio::time::timeout(handshake, conn.until_stopping(shaking)).await;
@@ -208,25 +208,30 @@ where
     }
 
     /// Answers with the reason in plain HTTP, without blocking the accept loop.
-    fn reject(&self, mut stream: TcpStream, rejection: Rejection) {
+    fn reject(&self, stream: TcpStream, rejection: Rejection) {
         let Ok(permits) = Arc::clone(&self.permits).try_acquire_owned() else { return };
         if self.tls.is_some() {
             return;
         }
         drop(tokio::spawn(async move {
             let _permits = permits;
-            let answer = async {
-                stream.write_all(rejection.answer().as_bytes()).await?;
-                stream.shutdown().await?;
-                // Closing before the request has been read would discard the answer.
-                let mut rest = [0; 1024];
-                while stream.read(&mut rest).await? > 0 {}
-                io::Result::Ok(())
-            };
             // If the client has disconnected, nobody needs the answer.
-            let _ = tokio::time::timeout(REJECTION_TIMEOUT, answer).await;
+            let _ = tokio::time::timeout(REJECTION_TIMEOUT, send_last(stream, &rejection.answer())).await;
         }));
     }
+}
+
+/// The TLS handshake. A client that begins with anything but a handshake speaks plain HTTP, and is told so.
+async fn shake(acceptor: TlsAcceptor, stream: TcpStream) -> io::Result<TlsStream<TcpStream>> {
+    /// The first byte of a TLS record that contains a handshake (RFC 8446, 5.1).
+    const HANDSHAKE: u8 = 0x16;
+    let mut first = [HANDSHAKE];
+    stream.peek(&mut first).await?;
+    if first != [HANDSHAKE] {
+        send_last(stream, &plain_http()).await?;
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    acceptor.accept(stream).await
 }
 
 /// Pauses after errors of this process, such as too many open files. Each is longer than the last, up to a limit.

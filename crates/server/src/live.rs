@@ -6,6 +6,7 @@
 use crate::app::App;
 use crate::record_leases::learn_leases;
 use crate::records::Filter;
+use crate::shares::{Share, ShareLimits, Shares};
 use bytes::Bytes;
 use leasehold_api::{Role, codes};
 use leasehold_cell::Observer;
@@ -120,7 +121,7 @@ pub(crate) struct Live {
     names: RwLock<Directory>,
     listeners: RwLock<Listeners>,
     streams: AtomicUsize,
-    streams_max: usize,
+    pub(crate) shares: Arc<Shares>,
     noted: Mutex<Vec<u64>>,
     changed: Condvar,
     stopping: AtomicBool,
@@ -137,7 +138,7 @@ impl Live {
             names: RwLock::new(names(genesis, state)),
             listeners: RwLock::default(),
             streams: AtomicUsize::new(0),
-            streams_max,
+            shares: Shares::new(ShareLimits::parts_of(streams_max)),
             noted: Mutex::default(),
             changed: Condvar::new(),
             stopping: AtomicBool::new(false),
@@ -159,11 +160,10 @@ impl Live {
 
     /// Opens a stream: every record that becomes durable from now on is offered to its filter.
     pub(crate) fn listen(self: &Arc<Self>, filter: Filter) -> Result<Listening, leasehold_api::Problem> {
-        if self.streams.fetch_add(1, Ordering::Relaxed) >= self.streams_max {
-            self.streams.fetch_sub(1, Ordering::Relaxed);
-            let detail = format!("{} event streams are open already; close one, or try again later.", self.streams_max);
-            return Err(codes::TOO_MANY_STREAMS.problem(detail).with("retry_after", 5));
-        }
+        let share = self.shares.take(&filter.caller, 1).map_err(|exceeded| {
+            exceeded.problem(codes::TOO_MANY_STREAMS, "event streams", "close one, or try again later")
+        })?;
+        self.streams.fetch_add(1, Ordering::Relaxed);
         let stream = Arc::new(Stream { filter, waiting: Mutex::default(), woken: Notify::new() });
         let mut listeners = guard(self.listeners.write());
         match tenant_of(&stream.filter) {
@@ -171,7 +171,7 @@ impl Live {
             None => Arc::make_mut(&mut listeners.others).push(stream.clone()),
         }
         drop(listeners);
-        Ok(Listening { stream, live: Arc::clone(self) })
+        Ok(Listening { stream, live: Arc::clone(self), _share: share })
     }
 
     fn forget(&self, stream: &Arc<Stream>) {
@@ -276,6 +276,7 @@ impl Live {
 pub(crate) struct Listening {
     pub(crate) stream: Arc<Stream>,
     live: Arc<Live>,
+    _share: Share,
 }
 
 impl Drop for Listening {

@@ -4,8 +4,9 @@
 //! collected for the first proof and continued from there, so that a proof reads at most two blocks. Every proof is
 //! checked against the signed root before it is returned.
 
+use crate::access::Caller;
 use crate::app::App;
-use crate::scans::{scan, unreadable};
+use crate::scans::{blocking, scan, unreadable};
 use leasehold_api::{Problem, codes};
 use leasehold_journal::{Journal, ReadError, SignedCheckpoint};
 use leasehold_tlog::{ConsistencyProof, Frontier, Hash, InclusionProof, ProofError, Subtree, SubtreeRoots, leaf_hash};
@@ -102,14 +103,15 @@ impl Proofs {
 /// Collects the roots of all complete blocks of a tree of this size.
 ///
 /// If the caller gives up meanwhile, the work continues for the next one.
-async fn reach(app: &Arc<App>, size: u64) -> Result<(), Problem> {
+async fn reach(app: &Arc<App>, caller: &Caller, size: u64) -> Result<(), Problem> {
     if app.proofs.reach(size) {
         return Ok(());
     }
-    let turn = app.proofs.gathering.clone().acquire_owned().await;
-    let turn = turn.map_err(|_| codes::STOPPING.problem("The daemon is stopping."))?;
-    scan(app, move |app| {
-        let _turn = turn;
+    // The turn first: whoever gathers must not wait for anything, because others wait for it.
+    let turn = app.scans.turn(caller).await?;
+    let gathering = app.proofs.gathering.clone().acquire_owned().await;
+    let gathering = gathering.map_err(|_| codes::STOPPING.problem("The daemon is stopping."))?;
+    blocking(app, (turn, gathering), move |app| {
         if app.proofs.reach(size) {
             return Ok(());
         }
@@ -190,12 +192,13 @@ pub(crate) struct Continued {
 /// Proves that a record is in the signed tree, and calls `look` with the proof.
 pub(crate) async fn prove_record<T: Send + 'static>(
     app: &Arc<App>,
+    caller: &Caller,
     sequence: u64,
     signed: SignedCheckpoint,
     look: impl FnOnce(&App, &InclusionProof, &SignedCheckpoint) -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    reach(app, signed.size()).await?;
-    scan(app, move |app| {
+    reach(app, caller, signed.size()).await?;
+    scan(app, caller, move |app| {
         let proof = Tree::new(app).include(sequence, &signed)?;
         look(app, &proof, &signed)
     })
@@ -205,12 +208,13 @@ pub(crate) async fn prove_record<T: Send + 'static>(
 /// Proves that the tree of `from` records is the beginning of the tree of `to` records, and of the signed tree.
 pub(crate) async fn prove_growth(
     app: &Arc<App>,
+    caller: &Caller,
     from: u64,
     to: u64,
     signed: SignedCheckpoint,
 ) -> Result<(Continued, SignedCheckpoint), Problem> {
-    reach(app, signed.size()).await?;
-    scan(app, move |app| Ok((Tree::new(app).continued(from, to, &signed)?, signed))).await
+    reach(app, caller, signed.size()).await?;
+    scan(app, caller, move |app| Ok((Tree::new(app).continued(from, to, &signed)?, signed))).await
 }
 
 #[cfg(test)]

@@ -27,26 +27,34 @@ type Buckets = HashMap<u32, u64, BuildHasherDefault<std::hash::DefaultHasher>>;
 pub struct Limiter {
     began: Instant,
     /// Nanoseconds in which one operation is refilled; zero means no limit.
-    cost_ns: u64,
+    cost_ns: AtomicU64,
     /// Nanoseconds in which an empty bucket is filled.
-    full_ns: u64,
+    full_ns: AtomicU64,
     shards: Box<[Mutex<Buckets>]>,
     refused: AtomicU64,
 }
 
 impl Limiter {
     pub fn new(rate: &Rate) -> Self {
+        let limiter = Self {
+            began: Instant::now(),
+            cost_ns: AtomicU64::new(0),
+            full_ns: AtomicU64::new(0),
+            shards: (0..SHARDS).map(|_| Mutex::default()).collect(),
+            refused: AtomicU64::new(0),
+        };
+        limiter.set(rate);
+        limiter
+    }
+
+    /// Changes the rate. Every token begins with a full bucket again.
+    pub fn set(&self, rate: &Rate) {
         let per_second = u64::from(rate.operations_per_second);
         let burst = if rate.burst == 0 { per_second * 2 } else { u64::from(rate.burst) };
         let cost_ns = 1_000_000_000u64.checked_div(per_second).map_or(0, |ns| ns.max(1));
-        let shards = if cost_ns == 0 { 0 } else { SHARDS };
-        Self {
-            began: Instant::now(),
-            cost_ns,
-            full_ns: cost_ns.saturating_mul(burst),
-            shards: (0..shards).map(|_| Mutex::default()).collect(),
-            refused: AtomicU64::new(0),
-        }
+        self.cost_ns.store(cost_ns, Ordering::Relaxed);
+        self.full_ns.store(cost_ns.saturating_mul(burst), Ordering::Relaxed);
+        self.shards.iter().for_each(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).clear());
     }
 
     /// Takes `operations` from the bucket of the token, or returns the time until they are available.
@@ -54,7 +62,7 @@ impl Limiter {
     /// More operations than a bucket holds are allowed if the bucket is full; the token then also waits for the
     /// difference.
     pub fn take(&self, token: TokenNo, operations: u32) -> Result<(), RetryAfter> {
-        if self.cost_ns == 0 {
+        if self.cost_ns.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
         self.take_at(token, operations, Instant::now())
@@ -63,14 +71,15 @@ impl Limiter {
     pub(crate) fn take_at(&self, token: TokenNo, operations: u32, now: Instant) -> Result<(), RetryAfter> {
         let Some(shard) = self.shards.get(token.0 as usize % SHARDS) else { return Ok(()) };
         let now = u64::try_from(now.saturating_duration_since(self.began).as_nanos()).unwrap_or(u64::MAX);
-        let wanted = self.cost_ns.saturating_mul(u64::from(operations));
+        let full_ns = self.full_ns.load(Ordering::Relaxed);
+        let wanted = self.cost_ns.load(Ordering::Relaxed).saturating_mul(u64::from(operations));
         let mut buckets = shard.lock().unwrap_or_else(PoisonError::into_inner);
         let full_at = buckets.get(&token.0).copied().unwrap_or(0).max(now);
         // How much would be missing after this; at most a whole bucket is required.
-        let missing_after = (full_at - now).saturating_add(wanted.min(self.full_ns));
-        if missing_after > self.full_ns {
+        let missing_after = (full_at - now).saturating_add(wanted.min(full_ns));
+        if missing_after > full_ns {
             self.refused.fetch_add(1, Ordering::Relaxed);
-            return Err(RetryAfter(Duration::from_nanos(missing_after - self.full_ns)));
+            return Err(RetryAfter(Duration::from_nanos(missing_after - full_ns)));
         }
         if buckets.len() >= BUCKETS_PER_SHARD_MAX && !buckets.contains_key(&token.0) {
             make_room(&mut buckets, now);
@@ -153,6 +162,18 @@ mod tests {
         let two_seconds = limiter(10, 0);
         assert_eq!(two_seconds.take_at(T, 20, two_seconds.began), Ok(()));
         assert!(two_seconds.take_at(T, 1, two_seconds.began).is_err());
+    }
+
+    #[test]
+    fn the_rate_can_be_changed() {
+        let limiter = limiter(10, 20);
+        let start = limiter.began;
+        assert_eq!(limiter.take_at(T, 20, start), Ok(()));
+        limiter.set(&Rate { operations_per_second: 1, burst: 3 });
+        assert_eq!(limiter.take_at(T, 3, start), Ok(()));
+        assert_eq!(limiter.take_at(T, 1, start), Err(RetryAfter(Duration::from_secs(1))));
+        limiter.set(&Rate { operations_per_second: 0, burst: 0 });
+        assert_eq!(limiter.take(T, u32::MAX), Ok(()));
     }
 
     #[test]

@@ -29,11 +29,16 @@ pub struct Tls {
 
 #[derive(Debug)]
 struct Files {
+    in_force: Arc<InForce>,
+    tried: Mutex<Tried>,
+}
+
+/// The files that were loaded last, whether or not that succeeded, and their state at that time.
+#[derive(Debug)]
+struct Tried {
     cert: PathBuf,
     key: PathBuf,
-    in_force: Arc<InForce>,
-    /// The state of the files when they were last loaded, whether or not that succeeded.
-    tried: Mutex<[Stamp; 2]>,
+    stamps: [Stamp; 2],
 }
 
 /// The certificate for the next handshake.
@@ -72,7 +77,8 @@ impl Tls {
         let builder = versions.expect("ring has the suites of TLS 1.2 and 1.3").with_no_client_auth();
         let mut config = builder.with_cert_resolver(Arc::clone(&in_force) as Arc<dyn ResolvesServerCert>);
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        let files = Files { cert: cert.to_owned(), key: key.to_owned(), in_force, tried: Mutex::new(stamps) };
+        let tried = Mutex::new(Tried { cert: cert.to_owned(), key: key.to_owned(), stamps });
+        let files = Files { in_force, tried };
         Ok(Self { config: Arc::new(config), files: Arc::new(files) })
     }
 
@@ -82,15 +88,28 @@ impl Tls {
 
     /// Loads the files if they changed since they were last tried.
     pub fn reload_if_changed(&self) -> Reload {
+        self.reload(None)
+    }
+
+    /// Loads these files from now on. If they cannot be used, the previous ones are checked on.
+    pub fn reload_from(&self, cert: &Path, key: &Path) -> Reload {
+        self.reload(Some((cert, key)))
+    }
+
+    fn reload(&self, from: Option<(&Path, &Path)>) -> Reload {
         let files = &*self.files;
         let mut tried = files.tried.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamps = [stamp(&files.cert), stamp(&files.key)];
-        if *tried == stamps {
+        let (cert, key) = from.unwrap_or((&tried.cert, &tried.key));
+        // Taken before reading, so that a change meanwhile is noticed at the next check.
+        let stamps = [stamp(cert), stamp(key)];
+        if tried.stamps == stamps {
             return Reload::Unchanged;
         }
-        // Taken before reading, so that a change meanwhile is noticed at the next check.
-        *tried = stamps;
-        match read(&files.cert, &files.key, self.config.crypto_provider()) {
+        let fresh = read(cert, key, self.config.crypto_provider());
+        if from.is_none() || fresh.is_ok() {
+            *tried = Tried { cert: cert.to_owned(), key: key.to_owned(), stamps };
+        }
+        match fresh {
             Ok(fresh) => {
                 *files.in_force.0.write().unwrap_or_else(PoisonError::into_inner) = fresh;
                 Reload::Replaced
@@ -215,6 +234,16 @@ mod tests {
         let cert = file("cert.pem", &made.cert.pem(), 0o644);
         let key = file("key.pem", &made.signing_key.serialize_pem(), 0o640);
         assert!(Tls::load(&cert, &key).is_ok());
+        // Another pair of files can be named later; one that does not fit changes nothing.
+        let tls = Tls::load(&cert, &key).expect("two good files");
+        let moved = [
+            file("moved-cert.pem", &made.cert.pem(), 0o644),
+            file("moved-key.pem", &made.signing_key.serialize_pem(), 0o640),
+        ];
+        assert!(matches!(tls.reload_from(&cert, &key), Reload::Unchanged));
+        assert!(matches!(tls.reload_from(&moved[0], &folder.path().join("none.pem")), Reload::Kept(_)));
+        assert!(matches!(tls.reload_from(&moved[0], &moved[1]), Reload::Replaced));
+        assert!(matches!(tls.reload_if_changed(), Reload::Unchanged));
         let other = file("other.pem", &other.signing_key.serialize_pem(), 0o600);
         let open = file("open.pem", &made.signing_key.serialize_pem(), 0o644);
         let empty = file("empty.pem", "", 0o600);

@@ -99,7 +99,7 @@ impl Stage {
         let serving = tokio::spawn(async move {
             daemon.serve(listener, std::future::pending()).await.expect("it is never told to stop");
         });
-        let client = Client::new(&Config::new(&url).token(Secret::new(token))).expect("a client");
+        let client = Client::new(&Config::new(&url).token(Secret::new(token.as_str()))).expect("a client");
         let stage = Self { client, folder, url, _serving: serving };
         stage.furnish().await;
         stage

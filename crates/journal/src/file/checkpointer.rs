@@ -7,23 +7,49 @@ use super::layout::segment_path;
 use super::reader::{next_batch, open_segment};
 use super::segment::HEADER_BYTES_U64;
 use super::tree_file::TreeFile;
-use crate::disk::{Access, Disk, is_full};
-use crate::error::Failure;
+use crate::disk::{Access, Disk, DiskFile, is_full, is_out_of_files};
+use crate::error::{Failure, ReadError};
 use crate::fold::Fold;
 use crate::keyring::Keys;
 use crate::provider::SignedCheckpoint;
 use leasehold_model::Instant;
-use std::sync::Mutex;
+use std::io;
+use std::sync::{Arc, Mutex};
 
 /// What has been read back so far, and the files that say so.
 pub(super) struct Checkpointer {
     pub(super) fold: Fold,
     /// The segment and offset after the last batch folded; none before the first.
     pub(super) at: Option<(u32, u64)>,
+    /// The segment that is read back, kept open: reading it must not depend on how many files others have open.
+    pub(super) reading: Option<(u32, Arc<dyn DiskFile>)>,
     pub(super) anchor: AnchorFile,
     pub(super) epoch: u64,
     /// Passed and not dealt with yet.
     pub(super) boundaries: Vec<Boundary>,
+}
+
+/// Why the records were not read back up to the head.
+pub(super) enum Behind {
+    /// No file can be opened for now. It may be tried again.
+    OutOfFiles(io::Error),
+    Failed(Failure),
+}
+
+impl From<Failure> for Behind {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl Behind {
+    /// For a caller that cannot try again.
+    pub(super) fn into_failure(self) -> Failure {
+        match self {
+            Self::OutOfFiles(error) => Failure::new("reading the journal back", &error),
+            Self::Failed(failure) => failure,
+        }
+    }
 }
 
 /// A place where one segment ended and the next began.
@@ -38,7 +64,7 @@ pub(super) struct Boundary {
 
 impl Checkpointer {
     /// Reads back everything up to the durable head and compares. The position is then that of the head.
-    pub(super) fn catch_up(&mut self, disk: &dyn Disk, index: &Mutex<Index>, keys: &Keys) -> Result<(), Failure> {
+    pub(super) fn catch_up(&mut self, disk: &dyn Disk, index: &Mutex<Index>, keys: &Keys) -> Result<(), Behind> {
         let (target, stretches) = {
             let index = index.lock().expect("the index is whole");
             let from = self.at.map_or(0, |(segment, _)| segment);
@@ -49,11 +75,28 @@ impl Checkpointer {
         }
         match self.fold.position().head == target {
             true => Ok(()),
-            false => Err(Failure::mismatch("the last record has another hash than the writer's")),
+            false => Err(Failure::mismatch("the last record has another hash than the writer's").into()),
         }
     }
 
-    fn read_back(&mut self, disk: &dyn Disk, stretch: Stretch, keys: &Keys) -> Result<(), Failure> {
+    /// The segment, opened if it is not the one that was read last.
+    fn open(&mut self, disk: &dyn Disk, segment: u32) -> Result<Arc<dyn DiskFile>, Behind> {
+        if let Some((open, file)) = &self.reading
+            && *open == segment
+        {
+            return Ok(Arc::clone(file));
+        }
+        let file = open_segment(disk, segment).map_err(|error| match error {
+            ReadError::Io(error) if is_out_of_files(&error) => Behind::OutOfFiles(error),
+            error => Failure::mismatch(error).into(),
+        })?;
+        self.reading = Some((segment, Arc::clone(&file)));
+        Ok(file)
+    }
+
+    fn read_back(&mut self, disk: &dyn Disk, stretch: Stretch, keys: &Keys) -> Result<(), Behind> {
+        // First, so that nothing has changed if it must be tried again.
+        let file = self.open(disk, stretch.segment)?;
         let offset = match self.at {
             Some((segment, offset)) if segment == stretch.segment => offset,
             _ => {
@@ -62,7 +105,6 @@ impl Checkpointer {
                 HEADER_BYTES_U64
             }
         };
-        let file = open_segment(disk, stretch.segment).map_err(Failure::mismatch)?;
         let mut batches = BatchReader::new(file, offset);
         while self.fold.size() < stretch.until {
             let batch = next_batch(&mut batches, stretch.segment, self.fold.size()).map_err(Failure::mismatch)?;
@@ -103,8 +145,8 @@ impl Checkpointer {
         while let Some(boundary) = passed.next() {
             match boundary.tree.write(disk) {
                 Ok(()) => trim(disk, boundary.ended, boundary.end),
-                // No record depends on a tree file: it waits until there is room.
-                Err(error) if is_full(&error) => {
+                // No record depends on a tree file: it waits until there is room, and a file to open.
+                Err(error) if is_full(&error) || is_out_of_files(&error) => {
                     self.boundaries.push(boundary);
                     self.boundaries.extend(passed);
                     break;

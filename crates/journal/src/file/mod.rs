@@ -40,7 +40,7 @@ use crate::error::{AppendError, Failure, OpenError, PrepareError, ReadError, Sna
 use crate::keyring::Keys;
 use crate::provider::{Head, Journal, LoadedSnapshot, Position, SignedCheckpoint, VisitBatch};
 use crate::retention::snapshots_to_remove;
-use checkpointer::Checkpointer;
+use checkpointer::{Behind, Checkpointer};
 use index::Index;
 use leasehold_model::body::Body;
 use leasehold_model::record::Hash;
@@ -214,7 +214,11 @@ impl FileJournal {
             return Ok(None);
         }
         self.check_lock()?;
-        checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
+        match checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys) {
+            Ok(()) => {}
+            Err(Behind::OutOfFiles(_)) => return Ok(None),
+            Err(Behind::Failed(failure)) => return Err(failure),
+        }
         let checkpoint = checkpointer.seal(self.disk.as_ref(), &self.keys, now, false)?;
         *locked(&self.checkpointed) = checkpoint.clone();
         Ok(Some(checkpoint))
@@ -236,7 +240,8 @@ impl FileJournal {
     /// Signs for everything, and marks the stop as clean: nothing may follow this anchor.
     fn seal_closed(&self, now: Instant) -> Result<(), Failure> {
         let mut checkpointer = locked(&self.checkpointer);
-        checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys)?;
+        let caught_up = checkpointer.catch_up(self.disk.as_ref(), &self.index, &self.keys);
+        caught_up.map_err(Behind::into_failure)?;
         self.trim().map_err(|error| Failure::new("trimming the journal", &error))?;
         *locked(&self.checkpointed) = checkpointer.seal(self.disk.as_ref(), &self.keys, now, true)?;
         Ok(())

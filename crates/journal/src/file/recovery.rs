@@ -93,6 +93,7 @@ pub(super) fn create(
     let checkpointer = Checkpointer {
         fold: Fold::new(keys.origin(), Position::empty(), None),
         at: None,
+        reading: None,
         anchor: AnchorFile::create(disk.as_ref(), Some(local.secret.anchor.clone())).map_err(creating())?,
         epoch: 1,
         boundaries: Vec::new(),
@@ -132,6 +133,7 @@ pub(super) fn open(
     let checkpointer = Checkpointer {
         at: replayed.last.as_ref().map(|last| (last.number, last.end)),
         fold: replayed.fold,
+        reading: None,
         anchor: anchor.file,
         epoch,
         boundaries,

@@ -88,6 +88,45 @@ fn a_trimmed_journal_on_a_full_disk_goes_on_when_there_is_room() {
 }
 
 #[test]
+fn too_many_open_files_are_not_a_failed_disk() {
+    let keys = keys();
+    let disk = FaultyDisk::default();
+    let journal = create(&disk, &keys);
+    append(&journal, &keys, 1);
+    assert_eq!(journal.checkpoint(stamp(0)).unwrap().unwrap().size(), 1);
+    journal.prepare().unwrap();
+    disk.run_out_of_files(true);
+    // The segments in use are open: records are appended, and those of the first one are read back.
+    journal.append(&mut batch(&keys, 1, 5)).unwrap();
+    assert_eq!(journal.checkpoint(stamp(0)).unwrap().unwrap().size(), 6);
+    // What needs another file waits for it.
+    let full = loop {
+        let mut next = batch(&keys, journal.head().size, 5);
+        match journal.append(&mut next) {
+            Ok(_) => {}
+            Err(AppendError::Full) => break next,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let size = journal.head().size;
+    assert!(disk.image().contains_key("journal/00000002.seg"));
+    for _ in 0..3 {
+        assert!(matches!(journal.prepare(), Err(PrepareError::Io(_))));
+        assert_eq!(journal.checkpoint(stamp(0)).unwrap(), None);
+        assert!(journal.checkpointed().size() < size);
+    }
+    disk.run_out_of_files(false);
+    journal.prepare().unwrap();
+    journal.append(&mut { full }).unwrap();
+    assert_eq!(journal.checkpoint(stamp(0)).unwrap().unwrap().size(), size + 5);
+    assert!(disk.image().contains_key("journal/00000002.tree"));
+    journal.close(stamp(0)).unwrap();
+    drop(journal);
+    let (journal, _) = open(&disk, &keys).unwrap();
+    check_records(&journal, &keys, size + 5);
+}
+
+#[test]
 fn a_failed_sync_or_write_stops_the_journal_for_good() {
     let keys = keys();
     for write in [false, true] {

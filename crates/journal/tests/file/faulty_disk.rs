@@ -66,6 +66,8 @@ struct State {
     /// The next write to this path is cut short and fails.
     fail_write: Option<String>,
     bytes_max: Option<usize>,
+    /// No file can be opened: the process has too many open.
+    out_of_files: bool,
 }
 
 #[derive(Clone, Default)]
@@ -112,6 +114,10 @@ impl FaultyDisk {
     /// Lets the disk hold at most so many bytes; `None` takes the limit away.
     pub fn limit(&self, bytes_max: Option<usize>) {
         self.state().bytes_max = bytes_max;
+    }
+    /// Lets every attempt to open a file fail as with too many open files (`EMFILE`).
+    pub fn run_out_of_files(&self, out: bool) {
+        self.state().out_of_files = out;
     }
     pub fn bytes(&self) -> usize {
         let state = self.state();
@@ -173,6 +179,9 @@ impl State {
             _ => Ok(()),
         }
     }
+    fn file_to_open(&self) -> io::Result<()> {
+        if self.out_of_files { Err(io::Error::from_raw_os_error(24)) } else { Ok(()) }
+    }
     fn id(&self, path: &str) -> io::Result<usize> {
         self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
@@ -197,6 +206,7 @@ impl Disk for FaultyDisk {
     }
     fn open(&self, path: &str, access: Access) -> io::Result<Arc<dyn DiskFile>> {
         let mut state = self.state();
+        state.file_to_open()?;
         let id = match (state.id(path), access) {
             (Ok(id), Access::Read | Access::Update) => id,
             (Err(error), Access::Read | Access::Update) => return Err(error),
@@ -236,6 +246,7 @@ impl Disk for FaultyDisk {
     }
     fn sync_dir(&self, _: &str) -> io::Result<()> {
         let mut state = self.state();
+        state.file_to_open()?;
         state.operation()?;
         state.durable_names = state.names.clone();
         state.unsynced_names.clear();

@@ -151,10 +151,6 @@ impl Site {
         assert!(status.success(), "a clean stop: {status}\n{}", self.logged().join("\n"));
     }
 
-    pub(crate) fn pid(&self) -> Pid {
-        Pid::from_child(self.running.as_ref().expect("it runs"))
-    }
-
     /// Lines that the daemon has logged since the last call.
     pub(crate) fn logged(&self) -> Vec<String> {
         let log = self.log.lock().expect("no panic");

@@ -9,6 +9,7 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// A daemon with its own port and data directory.
@@ -29,8 +30,21 @@ impl Daemon {
     pub(crate) fn listening_on(address: &str) -> (Self, Vec<String>) {
         let folder = tempfile::tempdir().expect("a folder");
         let daemon = Self::serving(folder, &format!("--listen {address} --data {{}}/data"));
-        let logged = daemon.log.lock().unwrap().clone();
+        let logged = daemon.logged();
         (daemon, logged)
+    }
+
+    /// A daemon with this configuration file, which may have at most so many files open.
+    pub(crate) fn configured(config: &str, files: Option<u32>) -> Self {
+        let folder = new_folder();
+        let file = folder.path().join("leasehold.yaml");
+        fs::write(&file, config.replace("{}", folder.path().to_str().expect("UTF-8"))).unwrap();
+        let mut command = Command::new("sh");
+        let limit = files.map_or_else(String::new, |files| format!("ulimit -n {files}; "));
+        command.args(["-c", &format!("{limit}exec \"$0\" \"$@\""), BINARY]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(folder.path().join("data"));
+        command.arg("--config").arg(file);
+        Self::running(folder, command).unwrap_or_else(|(_, log)| panic!("it did not start: {log:#?}"))
     }
 
     /// A daemon with these options of `serve`, in which `{}` is the path of the folder.
@@ -42,15 +56,15 @@ impl Daemon {
     pub(crate) fn try_serving(folder: TempDir, options: &str) -> Result<Self, (TempDir, Vec<String>)> {
         let at = folder.path().to_str().expect("UTF-8");
         fs::create_dir_all(folder.path().join("home")).unwrap();
-        let mut process = Command::new(BINARY)
-            .arg("serve")
-            .args(options.split(' ').map(|word| word.replace("{}", at)))
-            .env_remove("NOTIFY_SOCKET")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("the daemon starts");
+        let mut command = Command::new(BINARY);
+        command.arg("serve").args(options.split(' ').map(|word| word.replace("{}", at)));
+        Self::running(folder, command)
+    }
+
+    fn running(folder: TempDir, mut command: Command) -> Result<Self, (TempDir, Vec<String>)> {
+        command.env_remove("NOTIFY_SOCKET").env_remove("LEASEHOLD_LOG");
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut process = command.spawn().expect("the daemon starts");
         let mut lines = BufReader::new(process.stderr.take().expect("stderr")).lines();
         let log = Arc::new(Mutex::new(Vec::new()));
         let url = loop {
@@ -75,13 +89,29 @@ impl Daemon {
         Ok(Self { folder, url, process, log })
     }
 
+    /// What it has logged so far.
+    pub(crate) fn logged(&self) -> Vec<String> {
+        self.log.lock().unwrap().clone()
+    }
+
+    /// Waits until a line of the log contains these words.
+    pub(crate) fn until_logged(&self, words: &str) -> String {
+        let began = Instant::now();
+        loop {
+            if let Some(line) = self.logged().iter().find(|line| line.contains(words)) {
+                return line.clone();
+            }
+            assert!(began.elapsed() < Duration::from_secs(30), "no {words:?} in {:#?}", self.logged());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
     /// Ends it as systemd does, and returns its folder and everything it logged.
     pub(crate) fn stop(mut self) -> (TempDir, Vec<String>) {
         kill_process(Pid::from_child(&self.process), Signal::TERM).expect("it runs");
         assert!(self.process.wait().expect("it ends").success(), "{:#?}", self.log.lock().unwrap());
-        let log = self.log.lock().unwrap().clone();
         let empty = tempfile::tempdir().expect("a folder");
-        (std::mem::replace(&mut self.folder, empty), log)
+        (std::mem::replace(&mut self.folder, empty), self.logged())
     }
 
     /// Kills the daemon with SIGKILL, and starts another one in the same data directory.
@@ -168,6 +198,12 @@ impl Daemon {
             self.run(line).ok();
         }
     }
+}
+
+fn new_folder() -> TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::create_dir(folder.path().join("home")).unwrap();
+    folder
 }
 
 impl Drop for Daemon {

@@ -125,7 +125,7 @@ impl Config {
         let limits = &self.limits;
         found.not_zero("limits.connections", limits.connections.into());
         if limits.connections_per_address == Some(0) {
-            found.add("limits.connections_per_address", "is zero", "remove it for no limit");
+            found.add("limits.connections_per_address", "is zero", "remove it for a quarter of limits.connections");
         }
         found.not_zero("limits.streams", limits.streams.into());
         found.not_zero("limits.queued_requests", limits.queued_requests.into());

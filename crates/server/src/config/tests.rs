@@ -189,7 +189,7 @@ limits:
   header_timeout: 1ms
   body_bytes: 3
   streams: 0
-rate: { burst: 5 }
+rate: { operations_per_second: 0, burst: 5 }
 journal: { segment_bytes: 2GiB, batch_records_max: 70000, snapshot_every: 0 }
 engine: { ttl_max: 400d, grace_default: 8d }
 ",
@@ -201,7 +201,7 @@ engine: { ttl_max: 400d, grace_default: 8d }
         `origin`: `a b` is not a valid origin; use 1 to 128 visible bytes without spaces and plus signs, such as example.org/cluster-1
         `tls.key`: is missing although `tls.cert` is given; give both, or neither for plain HTTP
         `limits.connections`: is zero; use at least 1, or remove it for the default
-        `limits.connections_per_address`: is zero; remove it for no limit
+        `limits.connections_per_address`: is zero; remove it for a quarter of limits.connections
         `limits.streams`: is zero; use at least 1, or remove it for the default
         `limits.header_timeout`: 1ms is too short; use 100ms to 1d
         `limits.body_bytes`: 3 is too small; use 1KiB to 256MiB

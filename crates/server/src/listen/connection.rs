@@ -1,7 +1,8 @@
 //! One connection.
 
 use super::Peer;
-use super::watch::{Conn, Overdue, Phase};
+use super::own_refusals::Refusing;
+use super::registry::{Conn, Overdue, Phase};
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::header::{CONNECTION, CONTENT_TYPE, HeaderValue};
 use hyper::body::{Frame, Incoming, SizeHint};
@@ -164,13 +165,13 @@ impl Drop for Leaving {
 
 /// A stream that notes when bytes arrive, and when the peer accepts none.
 pub(super) struct Watched<T> {
-    stream: T,
+    stream: Refusing<T>,
     conn: Arc<Conn>,
 }
 
 impl<T> Watched<T> {
     pub(super) fn new(stream: T, conn: Arc<Conn>) -> Self {
-        Self { stream, conn }
+        Self { stream: Refusing::new(stream), conn }
     }
     fn note<R>(&self, written: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if written.is_ready() {

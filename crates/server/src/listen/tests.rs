@@ -6,8 +6,9 @@ use axum::routing::{get, post};
 use futures_util::stream;
 use leasehold_model::Span;
 use std::sync::atomic::AtomicBool;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Long enough for everything that must happen, even on a busy machine.
@@ -25,6 +26,7 @@ struct Server {
     /// `/slow` has begun.
     begun: Arc<Notify>,
     stop: oneshot::Sender<()>,
+    set_limits: watch::Sender<Limits>,
     done: JoinHandle<()>,
 }
 
@@ -72,14 +74,15 @@ fn start_with(limits: Limits, tls: Option<Tls>, grace: Duration) -> Server {
     let address = listener.local_addr().expect("bound");
     let counters = Arc::new(Counters::default());
     let (stop, stopped) = oneshot::channel();
+    let (set_limits, limits) = watch::channel(limits);
     let serving = {
         let counters = Arc::clone(&counters);
         async move {
             let shutdown = async { drop(stopped.await) };
-            serve_and_finish_within(grace, listener, tls, app, &limits, counters, shutdown).await;
+            serve_and_finish_within(grace, listener, tls, app, limits, counters, shutdown).await;
         }
     };
-    Server { address, counters, go, given_up, begun, stop, done: tokio::spawn(serving) }
+    Server { address, counters, go, given_up, begun, stop, set_limits, done: tokio::spawn(serving) }
 }
 
 impl Server {
@@ -142,7 +145,7 @@ async fn requests_follow_each_other_on_one_connection_and_the_peer_is_known() {
 }
 
 #[tokio::test]
-async fn malformed_requests_get_an_error_status() {
+async fn malformed_requests_get_a_problem() {
     let server = start(limits());
     for (request, status) in [
         ("hello\r\n\r\n", "400"),
@@ -155,10 +158,17 @@ async fn malformed_requests_get_an_error_status() {
         (&format!("GET / HTTP/1.1\r\nx: {}\r\n\r\n", "y".repeat(64 * 1024)), "431"),
         (&format!("GET / HTTP/1.1\r\n{}\r\n", "x: y\r\n".repeat(101)), "431"),
         (&format!("GET /{} HTTP/1.1\r\n\r\n", "y".repeat(64 * 1024)), "4"),
+        // After a request that was answered.
+        (&format!("{GET}hello\r\n\r\n"), "200"),
     ] {
         let answer = server.exchange(request).await;
         let shown: String = request.chars().take(60).collect();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{shown:?} was answered {answer:?}");
+        let (head, body) = answer.rsplit_once("\r\n\r\n").expect("a body");
+        assert!(head.contains("\r\ncontent-type: application/problem+json\r\n"), "{shown:?}: {answer:?}");
+        assert!(head.contains(&format!("\r\ncontent-length: {}\r\n", body.len())), "{shown:?}: {answer:?}");
+        let problem: leasehold_api::Problem = serde_json::from_str(body).expect("a problem");
+        assert!(head.contains(&format!("HTTP/1.1 {} ", problem.status)), "{shown:?}: {answer:?}");
     }
 }
 
@@ -242,21 +252,26 @@ async fn a_request_is_dropped_when_its_client_disconnects() {
 
 #[tokio::test]
 async fn connections_beyond_the_limit_are_rejected_until_others_close() {
-    for limits in [Limits { connections: 2, ..limits() }, Limits { connections_per_address: Some(2), ..limits() }] {
-        let server = start(limits);
-        let mut held = vec![server.connect().await, server.connect().await];
-        for stream in &mut held {
-            stream.write_all(GET.as_bytes()).await.expect("written");
-            answer(stream, "ok").await;
-        }
-        let turned_away = server.exchange(GET).await;
-        assert!(turned_away.starts_with("HTTP/1.1 503 ") && turned_away.contains(r#""code":"busy""#), "{turned_away}");
-        assert_eq!((server.count(|c| &c.turned_away), server.count(|c| &c.open)), (1, 2));
-        drop(held.pop());
-        let served =
-            async { while !server.exchange("GET / HTTP/1.1\r\nconnection: close\r\n\r\n").await.ends_with("ok") {} };
-        tokio::time::timeout(SOON, served).await.expect("there is room");
+    // The limit per address does not apply to this machine.
+    let server = start(Limits { connections: 2, connections_per_address: Some(1), ..limits() });
+    let mut held = vec![server.connect().await, server.connect().await];
+    for stream in &mut held {
+        stream.write_all(GET.as_bytes()).await.expect("written");
+        answer(stream, "ok").await;
     }
+    let turned_away = server.exchange(GET).await;
+    assert!(turned_away.starts_with("HTTP/1.1 503 ") && turned_away.contains(r#""code":"busy""#), "{turned_away}");
+    assert_eq!((server.count(|c| &c.turned_away), server.count(|c| &c.open)), (1, 2));
+    // A higher limit applies at once.
+    server.set_limits.send(Limits { connections: 3, ..limits() }).expect("it serves");
+    let served =
+        async { while !server.exchange("GET / HTTP/1.1\r\nconnection: close\r\n\r\n").await.ends_with("ok") {} };
+    tokio::time::timeout(SOON, served).await.expect("there is room");
+    server.set_limits.send(Limits { connections: 2, ..limits() }).expect("it serves");
+    drop(held.pop());
+    let served =
+        async { while !server.exchange("GET / HTTP/1.1\r\nconnection: close\r\n\r\n").await.ends_with("ok") {} };
+    tokio::time::timeout(SOON, served).await.expect("there is room");
 }
 
 #[tokio::test]
@@ -361,8 +376,15 @@ async fn a_handshake_has_a_time_limit_and_blocks_no_other_connection() {
     assert_eq!(until_closed(&mut silent).await, "");
     // A client that does not use TLS at all.
     let refused = server.exchange(GET).await;
-    assert!(!refused.contains("HTTP"), "{refused:?}");
-    assert_eq!(server.count(|c| &c.handshakes_failed), 2);
+    assert!(refused.starts_with("HTTP/1.1 400 Bad Request\r\n") && refused.contains("requires TLS"), "{refused:?}");
+    assert!(refused.contains("\r\ncontent-type: application/problem+json\r\n"), "{refused:?}");
+    // It is counted once the client has read the answer.
+    let counted = async {
+        while server.count(|c| &c.handshakes_failed) < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(SOON, counted).await.expect("both are counted");
 }
 
 #[test]

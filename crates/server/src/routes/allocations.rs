@@ -191,7 +191,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
     let asked = app.now.read(|state| ListQuery::read(&context, state))?;
     let (mut allocations, next_cursor) = if wants_over(&asked) {
         let (question, caller) = (question(&context, &asked)?, caller.clone());
-        let listed = books::look_up(app, move |app, books| {
+        let listed = books::look_up(app, context.caller(), move |app, books| {
             let page = books.allocations(&question, |one| caller.sees_project(one.tenant, one.project))?;
             let shown =
                 app.now.read(|state| page.allocations.iter().map(|one| past::allocation(app, state, one)).collect());
@@ -240,7 +240,7 @@ pub(super) async fn show_allocation(context: Context) -> Answer {
     if let Some((detail, false)) = live {
         return json(200, &detail);
     }
-    let shown = books::look_up(&app, move |app, books| {
+    let shown = books::look_up(&app, context.caller(), move |app, books| {
         let story = books.allocation(number)?;
         let story = story.filter(|story| caller.sees_project(story.outline.tenant, story.outline.project));
         story.map(|story| app.now.read(|state| past::detail(app, state, books, &story))).transpose()

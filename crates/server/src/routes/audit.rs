@@ -25,7 +25,7 @@ use std::ops::ControlFlow;
 pub(super) async fn list_records(context: Context) -> Answer {
     let filter = filter(&context)?;
     let (after, limit) = (context.number("after")?, context.limit()?);
-    let page = scan(&context.app, move |app| page(app, &filter, after, limit)).await?;
+    let page = scan(&context.app, context.caller(), move |app| page(app, &filter, after, limit)).await?;
     json(200, &page)
 }
 
@@ -109,7 +109,7 @@ pub(super) async fn prove_inclusion(context: Context) -> Answer {
             proof: file.to_string(),
         })
     };
-    json(200, &prove_record(&context.app, sequence, signed, look).await?)
+    json(200, &prove_record(&context.app, context.caller(), sequence, signed, look).await?)
 }
 
 pub(super) async fn prove_consistency(context: Context) -> Answer {
@@ -124,7 +124,7 @@ pub(super) async fn prove_consistency(context: Context) -> Answer {
         let beyond = || not_covered(&format!("The size {from}"), to);
         return Err(if given { codes::BAD_QUERY.problem("`from` is larger than `to`.") } else { beyond() });
     }
-    let (growth, signed) = prove_growth(&context.app, from, to, signed).await?;
+    let (growth, signed) = prove_growth(&context.app, context.caller(), from, to, signed).await?;
     let proof = match to == signed.size() {
         false => None,
         true => Some(

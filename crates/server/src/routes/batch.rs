@@ -70,7 +70,9 @@ pub(super) async fn batch(context: Context) -> Answer {
             }
         });
     }
+    let share = app.wait_with(caller, requests.len())?;
     let replies = ask(&app.cell, requests).await;
+    drop(share);
     let mut replies = replies.into_iter();
     let mut out = Vec::with_capacity(64 + operations.len() * 256);
     out.extend_from_slice(b"{\"results\":[");

@@ -142,7 +142,7 @@ pub(super) async fn usage(context: Context) -> Answer {
     let peak = context.query("peak") == Some("true");
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let window = asked.window(known.as_of)?;
         let question = asked.question(books, window)?;
         let usage = books.usage(&question).map_err(|error| problem(&error))?;
@@ -231,7 +231,7 @@ pub(super) async fn capacity(context: Context) -> Answer {
     })?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let window = asked.window(known.as_of)?;
         let (by_pool, by_node) = (by.as_deref() == Some("pool"), by.as_deref() == Some("node"));
         let filter = &asked.filter;
@@ -317,7 +317,7 @@ pub(super) async fn costs(context: Context) -> Answer {
     let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let window = asked.window(known.as_of)?;
         let question = asked.question(books, window)?;
         let (lines, workloads) = books.cost(&question).map_err(|error| problem(&error))?;
@@ -342,7 +342,7 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
     let asked = asked.without_window("The hourly rate is always the current one")?;
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let question = asked.question(books, Window::new(known.as_of, known.as_of))?;
         let (lines, workloads) = books.live_rate(&question, known.as_of).map_err(|error| problem(&error))?;
         let total = amounts(lines.iter().map(|line| (line.currency, &line.money)))?;
@@ -363,7 +363,7 @@ pub(super) async fn forecast(context: Context) -> Answer {
     let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let asked = asked.without_window("A forecast is always for the current month")?;
     let app = context.app.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let as_of: Instant = known.as_of;
         let month = month_of(as_of, asked.zone.as_deref()).map_err(|why| super::books_query::bad_buckets(&why))?;
         let question = asked.question(books, Window::new(month.from, as_of))?;
@@ -388,7 +388,7 @@ pub(super) async fn forecast(context: Context) -> Answer {
 pub(super) async fn sensitivity(context: Context) -> Answer {
     let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
     let app = context.app.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let window = asked.window(known.as_of)?;
         let question = asked.question(books, window)?;
         let profiles = books.sensitivity(window, &question.filter).map_err(|error| problem(&error))?;

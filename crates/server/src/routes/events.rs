@@ -5,7 +5,7 @@ use crate::context::{Answer, Context};
 use crate::live::{Event, Listening};
 use crate::names;
 use crate::records::Filter;
-use crate::scans::scan;
+use crate::scans::scan_on;
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
@@ -135,7 +135,8 @@ impl Reader {
     /// Reads a part of the journal; empty if no event in it is wanted.
     async fn catch_up(&mut self) -> Option<Bytes> {
         let (filter, from) = (self.listening.stream.filter.clone(), self.next);
-        let read = scan(&self.app, move |app| stretch(app, &filter, from, CAUGHT_UP_AT_ONCE)).await;
+        let caller = filter.caller.clone();
+        let read = scan_on(&self.app, &caller, move |app| stretch(app, &filter, from, CAUGHT_UP_AT_ONCE)).await;
         match read {
             Ok((events, next, at_head)) => {
                 self.next = next;

@@ -18,7 +18,7 @@ const CHECKPOINT_TIMEOUT: Duration = Duration::from_secs(5);
 const CHECKPOINT_POLL: Duration = Duration::from_millis(20);
 
 pub(super) async fn list_keys(context: Context) -> Answer {
-    json(200, &scan(&context.app, key_list).await?)
+    json(200, &scan(&context.app, context.caller(), key_list).await?)
 }
 
 pub(super) async fn rotate_key(context: Context) -> Answer {

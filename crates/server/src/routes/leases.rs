@@ -343,7 +343,7 @@ pub(super) async fn list_leases(context: Context) -> Answer {
     let filter = app.now.read(|state| Filter::read(&context, state))?;
     if filter.wants_closed() {
         let (question, caller) = (filter.question(&context)?, caller.clone());
-        let list = books::look_up(app, move |app, books| {
+        let list = books::look_up(app, context.caller(), move |app, books| {
             let page = books.leases(&question, |row| caller.sees_lease(row.tenant, Some(row.project), row.node))?;
             let shown = app.now.read(|state| {
                 page.leases.iter().map(|(row, standing)| past::lease(app, state, books, row, *standing)).collect()
@@ -368,13 +368,13 @@ pub(super) async fn list_leases(context: Context) -> Answer {
 /// A lease in the books that the caller may see.
 pub(super) async fn find(context: &Context, number: LeaseNo) -> Result<Option<(Row, LeaseState)>, Problem> {
     let caller = context.caller().clone();
-    let found = books::look_up(&context.app, move |_, books| books.lease(number)).await?;
+    let found = books::look_up(&context.app, context.caller(), move |_, books| books.lease(number)).await?;
     Ok(found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node)))
 }
 
 pub(super) async fn show_lease(context: Context) -> Answer {
     let (app, number, caller) = (&context.app, subject(&context)?, context.caller().clone());
-    let found = books::look_up(app, move |app, books| {
+    let found = books::look_up(app, context.caller(), move |app, books| {
         let found = books.lease(number)?;
         let found = found.filter(|(row, _)| caller.sees_lease(row.tenant, Some(row.project), row.node));
         Ok(found.map(|(row, standing)| app.now.read(|state| past::lease(app, state, books, &row, standing))))
@@ -397,6 +397,6 @@ pub(super) async fn lease_history(context: Context) -> Answer {
     let (after, limit) = (context.cursor()?, context.limit()?);
     let (row, _) = find(&context, number).await?.ok_or_else(|| no_lease(context.subject()))?;
     let life = (row.life.sequence, row.life.closed_at);
-    let (records, next) = scan(&app, move |app| of_lease(app, number, life, after, limit)).await?;
+    let (records, next) = scan(&app, context.caller(), move |app| of_lease(app, number, life, after, limit)).await?;
     json(200, &History { id: app.lease_id(number), records, next_cursor: next.map(cursor_after) })
 }

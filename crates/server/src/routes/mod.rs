@@ -30,6 +30,7 @@ use crate::logging::LoggedRequest;
 use crate::metrics::UNROUTED;
 use axum::Router;
 use axum::body::Body;
+use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{RawPathParams, Request};
 use axum::http::Response;
 use axum::routing::{MethodFilter, on};
@@ -73,9 +74,16 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
         };
         let route = Arc::new(Route { place, endpoint, serve });
         let app = Arc::clone(app);
-        let way = move |params: RawPathParams, request: Request| {
+        let way = move |params: Result<RawPathParams, RawPathParamsRejection>, request: Request| {
             let (app, route) = (Arc::clone(&app), Arc::clone(&route));
-            async move { route.go(app, params, request).await }
+            async move {
+                match params {
+                    Ok(params) => route.go(app, params, request).await,
+                    Err(_) => {
+                        unrouted(&app, &request, codes::BAD_REQUEST.problem("The path is not percent-encoded UTF-8."))
+                    }
+                }
+            }
         };
         router = router.route(endpoint.path, on(filter, way));
     }
@@ -100,7 +108,7 @@ fn unrouted(app: &App, request: &Request, mut problem: Problem) -> Response<Body
     logged.set_request_id(response.headers_mut());
     app.metrics.served(UNROUTED, problem.status, logged.elapsed());
     let method = request.method().as_str();
-    logged.log_as(app.request_log, method, "none", problem.status, Some(&problem.code));
+    logged.log_as(app.settings.request_log(), method, "none", problem.status, Some(&problem.code));
     response
 }
 
@@ -114,7 +122,7 @@ struct Route {
 impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
         let mut logged = LoggedRequest::of(&request);
-        // The listener enforces the timeout and answers 408 itself (`listen/watch.rs`).
+        // The listener enforces the timeout and answers 408 itself (`listen/registry.rs`).
         let served = async {
             let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
             context.token().into_iter().for_each(|token| logged.set_token(token));
@@ -130,7 +138,7 @@ impl Route {
         logged.set_request_id(response.headers_mut());
         let status = response.status().as_u16();
         app.metrics.served(self.place, status, logged.elapsed());
-        logged.log(app.request_log, self.endpoint, status, code.as_deref());
+        logged.log(app.settings.request_log(), self.endpoint, status, code.as_deref());
         response
     }
 }

@@ -20,7 +20,7 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
     let Command::Request(request) = command else { unreachable!("to_known_request returns a request") };
     let (app, caller) = (context.app.clone(), context.caller().clone());
     let now = app.now.clone();
-    let quote = ask(&app, move |books, known| {
+    let quote = ask(&app, context.caller(), move |books, known| {
         now.readers(|state| {
             let at = known.as_of.max(state.last_stamp());
             let judged = state.view(|view| view.quote(at, &identity, &request));

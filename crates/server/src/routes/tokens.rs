@@ -9,6 +9,7 @@ use leasehold_api::{IssuedToken, NewToken, Problem, Role, TokenList, WhoAmI, cod
 use leasehold_engine::Command;
 use leasehold_engine::command::IssueToken;
 use leasehold_model::{AppInstanceNo, Body, TokenNo, TokenScope};
+use zeroize::Zeroize;
 
 pub(super) async fn whoami(context: Context) -> Answer {
     let number = context.caller().token;
@@ -67,8 +68,11 @@ pub(super) async fn issue_token(context: Context) -> Answer {
     let Body::TokenIssued(issued) = &sealed.first().body else { unreachable!("a token was issued") };
     let token = context.app.now.read(|state| state.token(issued.token).map(|token| show::token(state, token)));
     let token = token.ok_or_else(|| show::gone_already("token"))?;
-    let secret = (!sealed.repeated).then_some(secret);
-    json(201, &IssuedToken { sequence: sealed.sequence(), token, secret })
+    let shown = (!sealed.repeated).then(|| secret.to_string());
+    let mut issued = IssuedToken { sequence: sealed.sequence(), token, secret: shown };
+    let answer = json(201, &issued);
+    issued.secret.zeroize();
+    answer
 }
 
 pub(super) async fn revoke_token(context: Context) -> Answer {

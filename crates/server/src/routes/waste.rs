@@ -172,7 +172,7 @@ pub(super) async fn waste(context: Context) -> Answer {
         return Err(codes::ROLE_FORBIDS.problem("Only operators and auditors may see nodes."));
     }
     let now = app.now.clone();
-    let report = ask(&app, move |books, known| {
+    let report = ask(&app, context.caller(), move |books, known| {
         let window = asked.window(known.as_of)?;
         let question = asked.question(books, window)?;
         let found = books.waste(window, &question.filter, FRAGMENTED_LEASE_COUNT).map_err(|error| problem(&error))?;

@@ -29,6 +29,10 @@ async fn bodies_that_are_wrong_are_told_what_is_wrong() {
         ("/api/v1/leases", "nonsense".into(), 400, "bad_json"),
         ("/api/v1/leases", deep, 422, "bad_body"),
         ("/api/v1/leases", "[]".into(), 422, "bad_body"),
+        ("/api/v1/tenants", r#"["sneaky"]"#.into(), 422, "bad_body"),
+        ("/api/v1/leases", r#"{"tenant":"physics","project":"physics-main","asks":[["h100",1]],"ttl":"1m"}"#.into(), 422, "bad_body"),
+        ("/api/v1/leases/batch", r#"{"operations":[[]]}"#.into(), 422, "bad_body"),
+        ("/api/v1/quotas", r#"{"tenant":"physics","class":"h100","measure":"quanta","limit":["hard",5]}"#.into(), 422, "bad_body"),
         ("/api/v1/leases", "{}".into(), 422, "bad_body"),
         ("/api/v1/leases", r#"{"asks":[],"ttl":"1m","colour":"red"}"#.into(), 422, "bad_body"),
         ("/api/v1/leases", r#"{"tenant":"physics","project":"physics-main","asks":[],"ttl":"1m"}"#.into(), 422, "nothing_asked"),
@@ -112,6 +116,23 @@ async fn bytes_that_are_no_request_are_turned_away_in_time() {
             "HTTP/1.1 4",
         ),
         (
+            "two tokens",
+            format!("GET /api/v1/whoami HTTP/1.1\r\nhost: x\r\n{auth}{auth}connection: close\r\n\r\n").into_bytes(),
+            "HTTP/1.1 400",
+        ),
+        (
+            "two hosts",
+            b"GET /healthz HTTP/1.1\r\nhost: x\r\nhost: y\r\nconnection: close\r\n\r\n".to_vec(),
+            "HTTP/1.1 400",
+        ),
+        (
+            "a method that does not exist",
+            b"BREW /healthz HTTP/1.1\r\nconnection: close\r\n\r\n".to_vec(),
+            "HTTP/1.1 405",
+        ),
+        ("a tunnel", b"CONNECT x:80 HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_vec(), "HTTP/1.1 4"),
+        ("no path", b"OPTIONS * HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".to_vec(), "HTTP/1.1 4"),
+        (
             "two lengths",
             format!(
                 "POST /api/v1/tenants HTTP/1.1\r\nhost: x\r\n{auth}content-length: 1\r\ncontent-length: 2\r\n\r\n{{}}"
@@ -128,6 +149,13 @@ async fn bytes_that_are_no_request_are_turned_away_in_time() {
         let answer = raw(&world, &bytes).await;
         assert!(answer.starts_with(begins), "{what}: {answer}");
         assert!(!answer.starts_with("HTTP/1.1 5"), "{what}: {answer}");
+        if begins.is_empty() {
+            continue;
+        }
+        let (head, body) = answer.split_once("\r\n\r\n").expect("a head");
+        assert!(head.contains("\r\ncontent-type: application/problem+json"), "{what}: {answer}");
+        let problem: leasehold_api::Problem = serde_json::from_str(body).expect("a problem");
+        assert!(head.starts_with(&format!("HTTP/1.1 {} ", problem.status)), "{what}: {answer}");
     }
     // The daemon is none the worse for it.
     assert_eq!(world.send(None, Method::Get, "/healthz", None).await.status, 200);

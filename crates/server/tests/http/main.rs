@@ -13,6 +13,7 @@ mod claims;
 mod clock;
 mod evictions;
 mod explain;
+mod fairness;
 mod past;
 mod placement;
 mod rates;

@@ -25,7 +25,7 @@ pub(in crate::routes) async fn batches(context: Context) -> Answer {
     if from > size {
         return Err(not_covered(&format!("Record {from}"), size));
     }
-    let stretch = scan(&context.app, move |app| read(app, from, size)).await?;
+    let stretch = scan(&context.app, context.caller(), move |app| read(app, from, size)).await?;
     let mut response = Response::new(Body::from(stretch.bytes));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));

@@ -3,16 +3,16 @@
 //! The journal is read further only when the reader has accepted the previous piece: a slow reader holds one piece of
 //! memory and no reader's place, and reading stops when the reader disconnects.
 
+use crate::access::Caller;
 use crate::app::App;
 use crate::context::{Answer, Context};
-use crate::scans::{scan, unreadable};
+use crate::scans::{scan_on, unreadable};
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderValue, Response};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
 use leasehold_api::{Problem, codes, limits};
-use leasehold_model::TokenNo;
 use leasehold_view::Directory;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -23,8 +23,8 @@ const PIECE_BYTES: usize = 256 * 1024;
 
 struct Export {
     app: Arc<App>,
-    /// Token of the caller. The export ends if it is revoked meanwhile.
-    token: TokenNo,
+    /// The export ends if the token of the caller is revoked meanwhile.
+    caller: Caller,
     /// Follows the journal from the first record, because names change over time.
     directory: Directory,
     /// The next sequence to read.
@@ -45,8 +45,8 @@ pub(in crate::routes) async fn export(context: Context) -> Answer {
         return Err(codes::BAD_QUERY.problem("`from` is larger than `to`."));
     }
     let until = to.map_or(size, |to| to.saturating_add(1).min(size));
-    let (app, token) = (Arc::clone(&context.app), context.caller().token);
-    let export = Export { app, token, directory: Directory::new(), next: 0, from, until };
+    let (app, caller) = (Arc::clone(&context.app), context.caller().clone());
+    let export = Export { app, caller, directory: Directory::new(), next: 0, from, until };
     // An error in the first piece is answered with a status; later errors can only end the body.
     let (export, first) = export.read_on().await?;
     let later = stream::unfold(Some(export), |export| async {
@@ -87,12 +87,12 @@ impl Export {
 
     fn is_still_authorised(&self) -> bool {
         let now = self.app.time();
-        self.app.now.read(|state| state.token(self.token).is_some_and(|token| token.is_live(state, now)))
+        self.app.now.read(|state| state.token(self.caller.token).is_some_and(|token| token.is_live(state, now)))
     }
 
     async fn read_on(mut self) -> Result<(Self, Bytes), Problem> {
-        let app = Arc::clone(&self.app);
-        scan(&app, move |_| {
+        let (app, caller) = (Arc::clone(&self.app), self.caller.clone());
+        scan_on(&app, &caller, move |_| {
             let piece = self.read()?;
             Ok((self, piece))
         })

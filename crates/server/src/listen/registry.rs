@@ -1,9 +1,10 @@
 //! What every connection waits for and since when, and the sweep that notices when it has waited too long.
 
 use super::Counters;
+use super::capacity::{Capacity, counted_as};
+use super::own_refusals::last_answer;
 use crate::config::Limits;
 use futures_util::task::AtomicWaker;
-use leasehold_api::PROBLEM_JSON;
 use leasehold_api::codes::BUSY;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -51,7 +52,8 @@ pub(super) enum Overdue {
 #[derive(Debug)]
 pub(super) struct Conn {
     number: u64,
-    address: IpAddr,
+    /// The address that it is counted by; none if it is not limited by address.
+    address: Option<IpAddr>,
     registry: Arc<Registry>,
     /// The phase in the lowest byte, above it the tick at which it began.
     phase: AtomicU64,
@@ -156,11 +158,7 @@ impl Rejection {
                 "This address has too many connections open (limits.connections_per_address); use fewer, or try again."
             }
         };
-        let problem = serde_json::to_string(&BUSY.problem(detail)).expect("a problem is valid JSON");
-        format!(
-            "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {PROBLEM_JSON}\r\ncontent-length: {}\r\nretry-after: 1\r\nconnection: close\r\n\r\n{problem}",
-            problem.len()
-        )
+        last_answer("Service Unavailable", &BUSY.problem(detail).with("retry_after", 1))
     }
 }
 
@@ -173,11 +171,12 @@ struct Ticks {
     idle: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
+    capacity: Capacity,
     next: u64,
     conns: BTreeMap<u64, std::sync::Weak<Conn>>,
-    per_address: BTreeMap<IpAddr, u32>,
+    per_address: BTreeMap<IpAddr, usize>,
 }
 
 /// Every open connection.
@@ -185,8 +184,6 @@ struct Open {
 pub(super) struct Registry {
     pub(super) counters: Arc<Counters>,
     open: Mutex<Open>,
-    connections_max: usize,
-    per_address_max: Option<u32>,
     started: Instant,
     tick: AtomicU64,
     tick_length: Duration,
@@ -197,7 +194,7 @@ pub(super) struct Registry {
 }
 
 impl Registry {
-    pub(super) fn new(limits: &Limits, counters: Arc<Counters>) -> Arc<Self> {
+    pub(super) fn new(limits: &Limits, capacity: Capacity, counters: Arc<Counters>) -> Arc<Self> {
         let timeouts = [limits.header_timeout, limits.body_timeout, limits.request_timeout, limits.idle_timeout]
             .map(Duration::from);
         let shortest = timeouts.iter().min().expect("there are four");
@@ -207,9 +204,7 @@ impl Registry {
         let [head, body, answer, idle] = ticks;
         Arc::new(Self {
             counters,
-            open: Mutex::default(),
-            connections_max: limits.connections as usize,
-            per_address_max: limits.connections_per_address,
+            open: Mutex::new(Open { capacity, next: 0, conns: BTreeMap::new(), per_address: BTreeMap::new() }),
             started: Instant::now(),
             tick: AtomicU64::new(0),
             tick_length,
@@ -218,6 +213,11 @@ impl Registry {
             cut_off: AtomicBool::new(false),
             emptied: Notify::new(),
         })
+    }
+
+    /// Changes how many connections there may be. Those that are open stay open.
+    pub(super) fn set_capacity(&self, capacity: Capacity) {
+        self.lock().capacity = capacity;
     }
 
     fn lock(&self) -> MutexGuard<'_, Open> {
@@ -229,11 +229,12 @@ impl Registry {
 
     pub(super) fn admit(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Conn>, Rejection> {
         let mut open = self.lock();
-        let of_address = open.per_address.get(&address).copied().unwrap_or(0);
-        let rejection = if open.conns.len() >= self.connections_max {
+        let address = counted_as(address);
+        let of_address = address.and_then(|address| open.per_address.get(&address)).copied().unwrap_or(0);
+        let rejection = if open.conns.len() >= open.capacity.connections {
             Some(Rejection::All)
         } else {
-            self.per_address_max.filter(|most| of_address >= *most).map(|_| Rejection::OfAddress)
+            (of_address >= open.capacity.per_address).then_some(Rejection::OfAddress)
         };
         if let Some(rejection) = rejection {
             self.counters.turned_away.fetch_add(1, Ordering::Relaxed);
@@ -250,18 +251,22 @@ impl Registry {
             waker: AtomicWaker::new(),
         });
         open.conns.insert(number, Arc::downgrade(&conn));
-        open.per_address.insert(address, of_address + 1);
+        if let Some(address) = address {
+            open.per_address.insert(address, of_address + 1);
+        }
         self.counters.accepted.fetch_add(1, Ordering::Relaxed);
         self.counters.open.store(open.conns.len() as u64, Ordering::Relaxed);
         Ok(conn)
     }
 
-    fn leave(&self, number: u64, address: IpAddr) {
+    fn leave(&self, number: u64, address: Option<IpAddr>) {
         let mut open = self.lock();
         open.conns.remove(&number);
-        match open.per_address.get_mut(&address) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => drop(open.per_address.remove(&address)),
+        if let Some(address) = address {
+            match open.per_address.get_mut(&address) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(open.per_address.remove(&address)),
+            }
         }
         self.counters.open.store(open.conns.len() as u64, Ordering::Relaxed);
         if open.conns.is_empty() {
@@ -306,5 +311,31 @@ impl Registry {
             }
             emptied.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_a_quarter_of_the_connections_unless_it_is_configured() {
+        let from = |text: &str| text.parse().expect("an address");
+        let registry = |limits: &Limits| Registry::new(limits, Capacity::of(limits, None), Arc::default());
+        let default = registry(&Limits { connections: 8, ..Limits::default() });
+        let mut held =
+            vec![default.admit(from("10.0.0.7")).expect("room"), default.admit(from("10.0.0.7")).expect("room")];
+        assert_eq!(default.admit(from("10.0.0.7")).err(), Some(Rejection::OfAddress));
+        // Others are not affected, and this machine is exempt.
+        held.push(default.admit(from("10.0.0.8")).expect("room"));
+        held.extend((0..5).map(|_| default.admit(from("127.0.0.1")).expect("room")));
+        assert_eq!(default.admit(from("127.0.0.1")).err(), Some(Rejection::All));
+        drop(held.drain(..2));
+        held.push(default.admit(from("10.0.0.7")).expect("room again"));
+
+        let configured = registry(&Limits { connections_per_address: Some(1), ..Limits::default() });
+        let _one = configured.admit(from("2001:db8::1")).expect("room");
+        assert_eq!(configured.admit(from("2001:db8::2")).err(), Some(Rejection::OfAddress));
+        assert!(configured.admit(from("2001:db8:0:1::2")).is_ok());
     }
 }
