@@ -3,6 +3,9 @@
 use crate::faulty_disk::{FaultyDisk, Random, create, open};
 use leasehold_journal::conformance::{append, batch, check_records, keys, stamp};
 use leasehold_journal::{FileJournal, Journal, Keys};
+use leasehold_model::body::KeyRotated;
+use leasehold_model::{Batch, Record};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What the outside world was told.
@@ -96,4 +99,66 @@ fn acknowledged_records_survive_a_crash_at_any_operation() {
             reopen(&disk.after_crash(&mut random), &keys, &told, &place);
         }
     }
+}
+
+/// A whole rotation, with records and checkpoints between its steps. Returns how many records were acknowledged.
+fn rotate(journal: &FileJournal, keys: &Keys, path: &Path) -> (u64, Option<()>) {
+    let mut acknowledged = 0;
+    let mut add = |count: u64| {
+        journal.prepare().ok()?;
+        acknowledged = journal.append(&mut batch(keys, journal.head().size, count)).ok()?.size;
+        journal.checkpoint(stamp(0)).ok()
+    };
+    let old_key = keys.public_keys()[0];
+    let mut steps = || {
+        add(9)?;
+        let new_key = keys.prepare_next(path, &old_key, &[2; 32]).expect("the key file is on another disk");
+        add(9)?;
+        let sequence = journal.head().size;
+        let mut rotation = Record::new(sequence, stamp(sequence), KeyRotated { old_key, new_key });
+        rotation.signers.extend([old_key, new_key]);
+        let mut batch = Batch::new(sequence);
+        batch.push(&rotation);
+        journal.prepare().ok()?;
+        journal.append(&mut batch).ok()?;
+        add(9)?;
+        keys.retire_before(path, &new_key).expect("the key file is on another disk");
+        add(9)?;
+        add(9)?;
+        Some(())
+    };
+    let done = steps();
+    (acknowledged, done.map(|_| ()))
+}
+
+#[test]
+fn a_rotation_survives_a_crash_at_any_operation() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("key");
+    let begin = || {
+        keys().save(&path).unwrap();
+        let (disk, keys) = (FaultyDisk::default(), Arc::new(Keys::load(&path).unwrap()));
+        let journal = create(&disk, &keys);
+        (disk, keys, journal)
+    };
+    let (disk, keys, journal) = begin();
+    let created = disk.operations();
+    rotate(&journal, &keys, &path).1.expect("it is done");
+    let mut signed = [0; 3];
+    for crash in created + 1..=disk.operations() {
+        let (disk, keys, journal) = begin();
+        disk.crash_at(crash);
+        let (acknowledged, done) = rotate(&journal, &keys, &path);
+        assert!(done.is_none(), "crash at {crash}");
+        drop(journal);
+        // The next process has the key file, and the other disk as the crash left it.
+        let keys = Arc::new(Keys::load(&path).unwrap());
+        let disk = disk.after_crash(&mut Random(crash));
+        let (journal, recovered) = open(&disk, &keys).unwrap_or_else(|error| panic!("crash at {crash}: {error}"));
+        assert!(recovered.size >= acknowledged, "crash at {crash}");
+        append(&journal, &keys, 5);
+        let note = journal.checkpoint(stamp(0)).unwrap().expect("new").note;
+        signed[note.matches("\u{2014} ").count()] += 1;
+    }
+    assert!(signed[1] > 0 && signed[2] > 0, "before, during and after the rotation: {signed:?}");
 }
