@@ -170,7 +170,7 @@ impl Keeper {
         let [last, state, stories] = [entry(LAST_KEY)?, entry(STATE_KEY)?, entry(STORIES_KEY)?];
         // Each was written by the same commit: none of them is older than the others.
         if [&last, &state, &stories].iter().any(|(of, _)| *of != commit) || last.1 != commit.hash {
-            return Err(DAMAGED.into());
+            return Err(DAMAGED);
         }
         let (state, stories) = (state.1, stories.1);
         let mut books = Books::new(store);
@@ -178,7 +178,7 @@ impl Keeper {
         books.read_heads(chunks).map_err(|_| DAMAGED)?;
         let kept = books.store.count(STORIES).map_err(|_| DAMAGED)?;
         if books.cursor != commit.cursor || stories != kept.to_le_bytes() {
-            return Err(DAMAGED.into());
+            return Err(DAMAGED);
         }
         books.stories.kept = kept;
         if books.cursor > journal.head().size {
