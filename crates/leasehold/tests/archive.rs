@@ -19,7 +19,7 @@ fn configure(folder: &Path, archive: bool) {
     let at = folder.display();
     let archive = if archive { format!("  archive: [{at}/archive]\n") } else { String::new() };
     let text = format!(
-        "data: {at}/data\nlisten: 127.0.0.1:0\njournal:\n  segment_bytes: 4MiB\n  snapshot_every: \
+        "data: {at}/data\nlisten: 127.0.0.1:0\nrate:\n  operations_per_second: 0\njournal:\n  segment_bytes: 4MiB\n  snapshot_every: \
          {SNAPSHOT_EVERY}\n{archive}"
     );
     fs::write(folder.join("config.yaml"), text).unwrap();

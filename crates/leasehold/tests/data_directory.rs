@@ -161,7 +161,8 @@ fn a_full_disk_is_told_and_survived_by_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let data = disk.0.path().join("data");
     let config = format!(
-        "data: {}\nlisten: 127.0.0.1:0\njournal:\n  segment_bytes: 4MiB\n  snapshot_every: 1000\n",
+        "data: {}\nlisten: 127.0.0.1:0\nrate:\n  operations_per_second: 0\njournal:\n  segment_bytes: 4MiB\n  \
+         snapshot_every: 1000\n",
         data.display()
     );
     fs::write(folder.path().join("config.yaml"), config).unwrap();
@@ -184,6 +185,8 @@ fn a_full_disk_is_told_and_survived_by_a_restart() {
     let (_, problem) = daemon.http("GET", "/readyz", "");
     assert!(problem.contains("\"disk_full\"") && problem.contains("No space left"), "{problem}");
     daemon.run(&format!("lease show {lease}")).ok();
+    // It is announced at the next attempt to allocate, within a second.
+    daemon.until_logged("the disk of the journal is full");
     let (folder, log) = daemon.stop();
     let count = |log: &[String], words: &str| log.iter().filter(|line| line.contains(words)).count();
     assert_eq!(count(&log, "the disk of the journal is full"), 1, "{log:#?}");
@@ -197,6 +200,7 @@ fn a_full_disk_is_told_and_survived_by_a_restart() {
     assert_eq!(daemon.http("GET", "/api/v1/usage?by=tenant", "").0, 200);
     disk.free();
     until("it is ready again", || daemon.http("GET", "/readyz", "").0 == 200);
+    daemon.until_logged("the disk of the journal has room again");
     daemon.run(&format!("lease renew {lease} --ttl 1h")).ok();
     let (_, log) = daemon.stop();
     assert_eq!(count(&log, "the disk of the journal is full"), 1, "{log:#?}");
