@@ -31,7 +31,7 @@ pub(crate) struct Book {
     pub(crate) sent: BTreeSet<String>,
     /// The record that acknowledges a key.
     pub(crate) acknowledged: BTreeMap<String, u64>,
-    /// How long an operation took that was answered at the first attempt, in the order of the answers.
+    /// How long a single operation took that was answered at the first attempt, in the order of the answers.
     pub(crate) latencies: Vec<Duration>,
 }
 
@@ -148,9 +148,9 @@ impl Load {
                 Ok((200..=299, answer)) => {
                     if !key.is_empty() {
                         self.acknowledge(key.to_owned(), &answer);
-                    }
-                    if attempt == 0 {
-                        self.book().latencies.push(began.elapsed());
+                        if attempt == 0 {
+                            self.book().latencies.push(began.elapsed());
+                        }
                     }
                     return Some(answer);
                 }
