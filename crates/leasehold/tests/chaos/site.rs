@@ -162,12 +162,13 @@ impl Site {
         self.wall_clock.write_all_at(&offset_s.to_ne_bytes(), 0).expect("written");
     }
 
-    /// Fills the disk to the last byte; returns whether there is a disk to fill.
+    /// Fills the disk, or fills it again, to the last byte; returns whether there is a disk to fill.
     pub(crate) fn fill_disk(&self) -> bool {
         if !self.own_disk {
             return false;
         }
-        let mut filler = File::create(self.path("disk/filler")).expect("a file");
+        let filler = File::options().create(true).append(true).open(self.path("disk/filler"));
+        let mut filler = filler.expect("a file");
         let block = vec![1; 64 << 10];
         let full = loop {
             if let Err(error) = filler.write_all(&block) {
