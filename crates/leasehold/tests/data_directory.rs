@@ -7,7 +7,7 @@ use common::{leasehold, said};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SERVE: &str = "--listen 127.0.0.1:0 --data {}/data";
@@ -36,8 +36,12 @@ fn a_directory_that_was_replaced_stops_the_daemon() {
     fs::create_dir(daemon.path("data")).unwrap();
     fs::copy(daemon.path("moved/operator.token"), daemon.path("data/operator.token")).unwrap();
     // The next checkpoint would go to the wrong place.
-    let _ = daemon.run("tenant create physics");
+    let mut command = daemon.command("data/operator.token", "tenant create physics");
+    // It tries again and again to reach a daemon that has ended, so nobody waits for it.
+    let mut client = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(daemon.process.wait().unwrap().code(), Some(1));
+    let _ = client.kill();
+    client.wait().unwrap();
     let log = daemon.log.lock().unwrap().join("\n");
     assert!(log.contains("moved, removed or replaced"), "{log}");
     assert!(!daemon.path("data/journal").exists());
