@@ -1,5 +1,6 @@
 //! The threads in the background: checkpoints, allocation ahead, snapshots.
 
+use crate::core::is_too_full;
 use crate::notice::Notice;
 use crate::runtime::Shared;
 use crate::snapshot::take_snapshot;
@@ -50,13 +51,13 @@ impl Shared {
 
     /// Why the journal takes no commands, if it does not.
     pub(crate) fn full(&self) -> Option<String> {
-        let no_room = self.journal.room() < self.headroom_bytes;
-        self.allocation().failing.as_ref().filter(|_| no_room).map(|(why, _)| why.clone())
+        let too_full = is_too_full(&*self.journal, self.headroom_bytes);
+        self.allocation().failing.as_ref().filter(|_| too_full).map(|(why, _)| why.clone())
     }
 
     /// Keeps that allocating failed, and announces each change once.
     fn allocation_failed(&self, why: &str) {
-        let room = self.journal.room();
+        let (room, too_full) = (self.journal.room(), is_too_full(&*self.journal, self.headroom_bytes));
         let mut notices = Vec::new();
         {
             let mut allocation = self.allocation();
@@ -64,7 +65,7 @@ impl Shared {
                 allocation.failing = Some((why.to_owned(), Stopwatch::now()));
                 notices.push(Notice::AllocationFails { why: why.to_owned(), room });
             }
-            if room < self.headroom_bytes && !allocation.announced_full {
+            if too_full && !allocation.announced_full {
                 allocation.announced_full = true;
                 notices.push(Notice::Full { why: why.to_owned() });
             }

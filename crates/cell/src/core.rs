@@ -108,8 +108,7 @@ impl Core {
 
     /// Whether the journal has room for the decided records and any one further command.
     pub fn has_room<T>(&self, pending: &Pending<T>, in_flight_bytes: usize) -> bool {
-        let needed = self.headroom_bytes + (pending.bytes() + in_flight_bytes) as u64;
-        self.journal.room() >= needed
+        has_room(&*self.journal, self.headroom_bytes, pending.bytes() + in_flight_bytes)
     }
 
     fn begin<T>(&self, pending: &mut Pending<T>) {
@@ -178,6 +177,16 @@ impl Core {
         let request = Request::new(Identity::default(), command);
         self.engine.decide(now, &request, batch).expect("the cell's own commands are valid");
     }
+}
+
+/// Whether a journal has room for batches of so many bytes and any one further command.
+fn has_room(journal: &dyn Journal, headroom_bytes: u64, bytes: usize) -> bool {
+    journal.room() >= headroom_bytes + bytes as u64
+}
+
+/// Whether a journal has no room even for the first command of a batch. Even an empty batch has some bytes.
+pub(crate) fn is_too_full(journal: &dyn Journal, headroom_bytes: u64) -> bool {
+    !has_room(journal, headroom_bytes, Pending::<()>::new().bytes())
 }
 
 /// Makes a decided batch durable. After an error the cell must stop, because decisions cannot be undone.
@@ -274,4 +283,31 @@ pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<Records
     });
     scanned.map_err(PublishError::Read)?;
     damaged.map_or_else(|| Ok(records.into()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ManualClock;
+    use leasehold_journal::{Keys, MemoryJournal};
+
+    /// What `/readyz` says must be what happens to commands, to the last byte.
+    #[test]
+    fn a_journal_that_is_too_full_takes_no_command_and_any_other_takes_one() {
+        let keys = Arc::new(Keys::new("test.example.net", &[1; 32]).expect("a valid origin"));
+        let journal: Arc<dyn Journal> = Arc::new(MemoryJournal::with_segments(keys, 4096));
+        let mut seen = [false; 2];
+        for slack in 0..200 {
+            let headroom = journal.room() - slack;
+            let clock = Arc::new(ManualClock::at(Instant(1)));
+            let stamper = Stamper::start(&*clock, Instant(0));
+            let core = Core::new(Engine::default(), Arc::clone(&journal), clock, stamper, headroom, 10);
+            let mut pending = Pending::<()>::new();
+            core.begin(&mut pending);
+            let too_full = is_too_full(&*journal, headroom);
+            assert_eq!(core.has_room(&pending, 0), !too_full, "with {slack} bytes beyond the headroom");
+            seen[usize::from(too_full)] = true;
+        }
+        assert_eq!(seen, [true; 2]);
+    }
 }
