@@ -8,14 +8,14 @@
 //! puts it in force is sealed (from then on both keys sign checkpoints), and the old key is removed from the file.
 
 use crate::error::KeyringError;
+use crate::private_file;
 use crate::text::Lines;
 use leasehold_model::frame::Signer;
 use leasehold_model::hex;
 use leasehold_tlog::{KeyId, SigningKey, VerifierKey};
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::RwLock;
 
@@ -174,19 +174,7 @@ impl Keys {
         for key in &ring.held {
             text.push_str(&format!("seed {}\n", hex::encode(&key.secret_seed())));
         }
-        let temporary = path.with_extension("tmp");
-        // One that is there may be readable by others: the mode given here counts for new files only.
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        let folder = path.parent().filter(|p| !p.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(())
+        Ok(private_file::replace(path, &[text.as_bytes()])?)
     }
 }
 

@@ -19,6 +19,7 @@ mod file;
 mod fold;
 mod keyring;
 mod memory;
+pub mod private_file;
 mod provider;
 mod real_disk;
 mod retention;

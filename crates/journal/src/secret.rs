@@ -4,14 +4,15 @@
 //! an HMAC-SHA-256 under a key that is derived from `local.secret`. The secret is independent of the signing key, and
 //! nobody else needs it: what is signed can be verified without it.
 
+use crate::private_file;
 use hkdf::Hkdf;
 use hmac::{Hmac, KeyInit, Mac};
 use leasehold_model::frame::Authenticated;
 use sha2::Sha256;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -104,19 +105,7 @@ impl Secret {
 
     /// Writes the secret, readable by its owner only. If it returns `Ok`, it is durable.
     pub fn save(&self, path: &Path) -> Result<(), SecretError> {
-        let temporary = path.with_extension("tmp");
-        // An existing file may be readable by others: the mode given here applies to new files only.
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(self.bytes.as_slice())?;
-        file.sync_all()?;
-        fs::rename(&temporary, path)?;
-        let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
-        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
-        Ok(())
+        Ok(private_file::replace(path, &[self.bytes.as_slice()])?)
     }
 }
 
@@ -169,6 +158,7 @@ impl fmt::Debug for MacKey {
 mod tests {
     use super::*;
     use leasehold_model::hex;
+    use std::fs;
 
     fn bytes(text: &str) -> Vec<u8> {
         text.as_bytes()

@@ -4,10 +4,10 @@
 //! committed. The file may be behind, never ahead: it is written after each commit. It proves nothing, and a start does
 //! not read it.
 
-use std::fmt::Write as _;
+use leasehold_journal::private_file;
+use std::fmt::Write;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 const FIRST_LINE: &str = "leasehold-archive-state v1";
@@ -40,7 +40,7 @@ impl ArchiveState {
         Some(Self { books, archives })
     }
 
-    /// Replaces the file. It is not synced: an older one is as good, only later.
+    /// Replaces the file.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut text = format!("{FIRST_LINE}\nbooks {}\n", self.books);
         for archive in &self.archives {
@@ -50,14 +50,7 @@ impl ArchiveState {
             }
         }
         text.push_str("end\n");
-        let temporary = path.with_extension("tmp");
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        file.write_all(text.as_bytes())?;
-        fs::rename(&temporary, path)
+        private_file::replace(path, &[text.as_bytes()])
     }
 }
 

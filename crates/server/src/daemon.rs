@@ -23,13 +23,11 @@ use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsea
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Request};
 use leasehold_journal::disk::Disk;
-use leasehold_journal::{Journal, Keys, Local, MacKey, RealDisk, Recovered, UnprovedTail};
+use leasehold_journal::{Journal, Keys, Local, MacKey, RealDisk, Recovered, UnprovedTail, private_file};
 use leasehold_model::record::Hash;
 use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
 use std::fmt;
-use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use tokio::net::TcpListener;
@@ -314,15 +312,7 @@ fn first_operator_token(
 }
 
 fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
-    let (path, new) = (directory.operator_token(), directory.data.join("operator.token.tmp"));
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new)?;
-    writeln!(file, "{secret}")?;
-    file.sync_all()?;
-    fs::rename(&new, &path)
+    private_file::replace(&directory.operator_token(), &[secret.as_bytes(), b"\n"])
 }
 
 /// The queue of the cell limits all operations together; operators are limited by nothing else.

@@ -4,10 +4,9 @@
 //! read before a restart is not read again. What does not authenticate is discarded, and the pass begins anew.
 
 use leasehold_api::ScrubPass;
-use leasehold_journal::MacKey;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use leasehold_journal::{MacKey, private_file};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"LHSCRUB1";
@@ -41,17 +40,8 @@ impl ProgressFile {
         let place = saved.present.as_ref().map_or(&[][..], |(_, place)| place);
         let parts = [MAGIC.as_slice(), &length, &passes, place];
         let mac = self.key.mac(&parts);
-        let temporary = self.path.with_extension("tmp");
-        match fs::remove_file(&temporary) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-        parts.iter().try_for_each(|part| file.write_all(part))?;
-        file.write_all(&mac)?;
-        file.sync_all()?;
-        fs::rename(&temporary, &self.path)?;
-        File::open(self.path.parent().unwrap_or(Path::new(".")))?.sync_all()
+        let [magic, length, passes, place] = parts;
+        private_file::replace(&self.path, &[magic, length, passes, place, &mac])
     }
 
     /// Reads the file. `Ok(None)` if there is none, and why if it cannot be used.

@@ -9,14 +9,14 @@ use crate::cli::collect::CollectArgs;
 use crate::journal_files::JournalFiles;
 use crate::problem::Problem;
 use leasehold_client::Client;
+use leasehold_journal::private_file;
 use leasehold_tlog::{Checkpoint, ConsistencyBuilder, Note, hash_from_base64, leaf_hash};
 use leasehold_verify::Trust;
 use leasehold_verify::evidence::{Evidence, Growth, RotationRecord};
 use std::cmp::Ordering;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::fs;
+use std::io;
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The code of `journal.key_rotated`.
@@ -126,22 +126,7 @@ fn rotations(args: &CollectArgs) -> Result<Vec<RotationRecord>, Problem> {
 /// already is never changed: it proves the same.
 pub(super) fn store(data: &Path, evidence: &Evidence, seen: u64) -> io::Result<PathBuf> {
     let path = data.join(format!("fork-{seen}{ENDING}"));
-    let temporary = data.join(format!("fork-{seen}{ENDING}.tmp"));
-    match fs::remove_file(&temporary) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
-    file.write_all(evidence.to_text().as_bytes())?;
-    file.sync_all()?;
-    // Unlike a rename, a link does not replace a file.
-    let linked = fs::hard_link(&temporary, &path);
-    fs::remove_file(&temporary)?;
-    match linked {
-        Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
-        _ => {}
-    }
-    File::open(data)?.sync_all()?;
+    private_file::create(&path, &[evidence.to_text().as_bytes()])?;
     Ok(path)
 }
 
