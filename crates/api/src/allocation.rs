@@ -3,7 +3,7 @@
 use crate::lease::{Ask, GrantedLease, Revocation};
 use crate::once;
 use crate::time::{Ttl, When};
-use leasehold_model::{AllocationState, AttemptEnd, Domain, Priority};
+use leasehold_model::{AllocationState, AttemptEnd, Domain, Priority, WhenOverQuota};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -66,6 +66,10 @@ pub struct SubmitAllocation {
     /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
+    /// What becomes of it if it would exceed a quota now: `refuse` denies it, `wait` queues it until there is headroom,
+    /// unless it exceeds the base limit all by itself. The tenant's default unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_over_quota: Option<WhenOverQuota>,
 }
 
 /// Placement of one replica, with its leases.

@@ -16,10 +16,16 @@ pub struct QuotaChecked {
     pub what: String,
     /// `hard`, `soft` or `burst`.
     pub limit_type: String,
-    /// Amount already counted against it.
+    /// Amount already counted against it, rounded down.
     pub used: u64,
-    /// Amount that the request adds.
+    /// Amount that the request adds, rounded down.
     pub requested: u64,
+    /// The exact amount already counted, if the quota is on a kind and it is not a whole number: `13/7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_exact: Option<String>,
+    /// The exact amount that the request adds, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_exact: Option<String>,
     /// The limit.
     pub limit: u64,
     /// Result: `within`, `over_soft`, `until` if a burst limits the TTL, `refused`, or `by_node` if it depends on the

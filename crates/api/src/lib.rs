@@ -70,14 +70,16 @@ pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
-    WasteClass,
+    WasteClass, WhenOverQuota,
 };
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;
 pub use problem::{PROBLEM_JSON, Problem};
 pub use quantity::Quantity;
-pub use quota::{Limit, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut};
+pub use quota::{
+    AmountOrPercent, BadPercent, Holders, Limit, LimitChange, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut,
+};
 pub use rate::{
     CardState, Charge, ChargePolicy, ChargePolicyList, ChargePolicyPut, Charges, ChargesChange, Decimal,
     FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,

@@ -6,8 +6,8 @@ use leasehold_engine::command::{
 use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
-    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo,
-    Priority, ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, LimitKind, Measure, Name, PoolNo, Priority,
+    ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 
 /// A small deterministic generator (splitmix64): the same work in every run.
@@ -82,12 +82,12 @@ pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
         for (class, measure, limit) in
             [(Some(ClassNo(0)), Measure::Quanta, u64::MAX / 4), (None, Measure::Leases, 1_000_000)]
         {
-            commands.push(Command::PutQuota(PutQuota {
-                quota: None,
-                scope: QuotaScope { tenant, project: None, class, pool: None, node: NodeScope::All, priority: None },
+            commands.push(Command::PutQuota(PutQuota::new(
+                None,
+                QuotaScope { class, ..QuotaScope::of_tenant(tenant) },
                 measure,
-                limit: LimitKind::Hard { limit },
-            }));
+                LimitKind::Hard { limit },
+            )));
         }
     }
     commands

@@ -168,7 +168,7 @@ impl Books {
             | Body::PoolPlacementPut(_)
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)

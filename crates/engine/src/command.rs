@@ -11,7 +11,7 @@ use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
     Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile,
     ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, fields,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -174,7 +174,20 @@ fields! {
         pub measure: Measure,
         pub limit: LimitKind,
     }
+    added {
+        /// The limit replaces the base limit only until this instant.
+        1 pub until: Option<Instant>,
+        /// Which amounts of the limit are percentages of the base limit.
+        2 pub percent: Option<Percent>,
+    }
 }
+impl PutQuota {
+    /// A new quota, or one with another limit from now on.
+    pub fn new(quota: Option<QuotaNo>, scope: QuotaScope, measure: Measure, limit: LimitKind) -> Self {
+        Self { quota, scope, measure, limit, until: None, percent: None }
+    }
+}
+fields! { pub struct Percent { pub limit: bool, pub burst_limit: bool } }
 
 fields! {
     /// Prices that apply from an instant on, by default from now on. `card` is a card that has not begun, to be
@@ -290,6 +303,7 @@ fields! {
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
+fields! { pub struct SubmitOverQuota { pub when_over_quota: WhenOverQuota, pub spec: AllocationSpec } }
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
 fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
@@ -307,6 +321,8 @@ commands! {
     7 Unfence(LeaseList) "unfence",
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
     10 SubmitAllocation(AllocationSpec) "submit_allocation",
+    /// As `SubmitAllocation`, with what becomes of it if it would exceed a quota.
+    16 SubmitOverQuota(SubmitOverQuota) "submit_allocation",
     11 StartAllocation(AllocationNo) "start_allocation",
     12 BeginCheckpoint(AllocationNo) "begin_checkpoint",
     13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
@@ -463,7 +479,7 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
             check_asks(&request.asks)?;
             check_labels(&request.labels, LABELS_PER_NODE_MAX)
         }
-        Command::SubmitAllocation(spec) => {
+        Command::SubmitAllocation(spec) | Command::SubmitOverQuota(SubmitOverQuota { spec, .. }) => {
             check_asks(&spec.asks)?;
             check_labels(&spec.labels, LABELS_PER_ALLOCATION_MAX)
         }
@@ -514,6 +530,11 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         Command::SubmitAllocation(spec) if spec.profile.is_some() => {
             Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
         }
+        Command::SubmitOverQuota(submit) if submit.spec.profile.is_some() => {
+            let spec = AllocationSpec { profile: None, ..submit.spec.clone() };
+            let when_over_quota = submit.when_over_quota;
+            Command::SubmitOverQuota(SubmitOverQuota { when_over_quota, spec }).put(payload);
+        }
         // A new secret is generated each time the request is sent.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
         Command::Renew(_)
@@ -521,6 +542,7 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         | Command::ReportActivity(_)
         | Command::Request(_)
         | Command::SubmitAllocation(_)
+        | Command::SubmitOverQuota(_)
         | Command::Revoke(_)
         | Command::Ready(_)
         | Command::ConfirmTeardown(_)

@@ -14,6 +14,7 @@ pub(crate) mod dispatch;
 mod endings;
 mod inventory;
 mod placement_preview;
+mod quotas;
 pub(crate) mod quote;
 mod rates;
 mod renewal;
@@ -284,7 +285,10 @@ impl Draft<'_> {
             Command::ConfirmTeardown(confirm) => self.confirm_teardown(confirm),
             Command::Unfence(leases) => self.unfence(leases),
             Command::ReportActivity(reports) => self.report_activity(reports),
-            Command::SubmitAllocation(spec) => self.submit_allocation(spec).map(done),
+            Command::SubmitAllocation(spec) => self.submit_allocation(spec, None).map(done),
+            Command::SubmitOverQuota(submit) => {
+                self.submit_allocation(&submit.spec, Some(submit.when_over_quota)).map(done)
+            }
             Command::StartAllocation(number) => self.start_allocation(*number).map(done),
             Command::BeginCheckpoint(number) => self.begin_checkpoint(*number).map(done),
             Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),

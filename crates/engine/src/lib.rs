@@ -28,6 +28,7 @@ mod lease_order;
 mod naming;
 mod node;
 mod on_nodes;
+mod overage;
 mod placement;
 mod preempt;
 mod queue;

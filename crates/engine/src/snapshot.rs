@@ -13,18 +13,22 @@ use crate::heat::Heat;
 use crate::idempotency::{KeyIndex, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
+use crate::overage::{OVERAGE_MAX, Overage};
 use crate::quota::{Episode, Quota};
 use crate::rate::{ChargePolicy, RateCard};
-use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no, entry_mut};
+use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no, entry, entry_mut};
 use crate::token::{Token, Tokens};
+use leasehold_model::body::QuotaPut;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
-use leasehold_model::{Instant, Name, NodeNo, Quanta, QuotaNo, TenantNo, TenantSettings, TokenNo};
+use leasehold_model::{
+    Instant, LimitKind, Name, NodeNo, Quanta, QuotaNo, TemporaryLimit, TenantNo, TenantSettings, TokenNo,
+};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 10;
+const SNAPSHOT_VERSION: u32 = 11;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -180,6 +184,9 @@ impl State {
         state.check_tenancy()?;
         state.check_nodes()?;
         state.rebuild_tenant_quotas()?;
+        if !state.counts_in_right_parts() {
+            return Err(BadSnapshot::Inconsistent("a quota that counts in wrong parts of a unit"));
+        }
         state.check_custody()?;
         state.rebuild_claims();
         let mut last = None;
@@ -193,6 +200,7 @@ impl State {
         }
         state.check_leased()?;
         ceilings::get(&mut state, r)?;
+        state.count_leases_in_quotas();
         state.gpu_time = Field::get(r)?;
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("usage is counted for leases that do not exist"));
@@ -238,6 +246,21 @@ impl State {
         Ok(())
     }
 
+    /// Counts all leases in the quotas. The app instances of leases must be decoded already.
+    fn count_leases_in_quotas(&mut self) {
+        for lease in self.leases.in_any_order().filter(|lease| lease.phase != Phase::Fenced) {
+            let tenant = entry(&self.tenants, lease.tenant.0).expect("it was checked before");
+            if tenant.quotas.is_empty() {
+                continue;
+            }
+            let facts = self.facts_of(lease);
+            for quota in &tenant.quotas {
+                let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
+                quota.tally(lease, &facts, true);
+            }
+        }
+    }
+
     fn restore_lease(&mut self, lease: Lease) {
         let tenant = entry_mut(&mut self.tenants, lease.tenant.0).expect("it was checked before");
         tenant.leases += 1;
@@ -252,12 +275,6 @@ impl State {
             _ => class.tearing_down += lease.quanta.0,
         }
         class.occupy_devices(lease.devices, lease.quanta, true);
-        if lease.phase != Phase::Fenced {
-            for index in 0..tenant.quotas.len() {
-                let quota = entry_mut(&mut self.quotas, tenant.quotas[index].0).expect("a listed quota exists");
-                quota.tally(&lease, true);
-            }
-        }
         if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
             self.count_ending(lease.node, true);
         }
@@ -410,14 +427,26 @@ fn get_charge_policy(number: u32, r: &mut Reader<'_>) -> Result<ChargePolicy, Ba
 fn put_quota(q: &Quota, out: &mut Vec<u8>) {
     q.scope.put(out);
     q.measure.put(out);
-    q.limit.put(out);
+    q.base().put(out);
+    q.temporary.map(|temporary| (q.limit, temporary.until)).put(out);
     q.episode.map(|e| (e.started_at, e.below_since)).put(out);
+    q.per_unit.put(out);
+    q.overage.sum.put(out);
+    q.overage.since.put(out);
 }
 
 fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> {
-    let mut quota = Quota::new(number, Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (scope, measure, limit) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let temporary: Option<(LimitKind, Instant)> = Field::get(r)?;
+    let temporary = temporary.map(|(limit, until)| TemporaryLimit { limit, until });
+    let mut quota = Quota::new(&QuotaPut { quota: number, scope, measure, limit, temporary });
     let episode: Option<(Instant, Option<Instant>)> = Field::get(r)?;
     quota.episode = episode.map(|(started_at, below_since)| Episode { started_at, below_since });
+    quota.per_unit = Field::get(r)?;
+    quota.overage = Overage { sum: Field::get(r)?, since: Field::get(r)? };
+    if quota.overage.sum >= OVERAGE_MAX {
+        return Err(BadSnapshot::Inconsistent("more use beyond a soft limit than there can be"));
+    }
     Ok(quota)
 }
 

@@ -15,6 +15,8 @@ mod example;
 mod explain;
 #[path = "client_cli/past.rs"]
 mod past;
+#[path = "client_cli/quota.rs"]
+mod quota;
 #[path = "client_cli/scrub.rs"]
 mod scrub;
 #[path = "client_cli/words.rs"]

@@ -24,8 +24,9 @@ use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, 
 use crate::instant::{Instant, Span};
 use crate::name::Name;
 use crate::placement::Weights;
-use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
+use crate::policy::{Budgets, Level, Priority, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
+pub use crate::quota::QuotaPut;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 pub use crate::tenant::{TenantSettings, TenantSettingsChange};
 use crate::{fields, words};
@@ -188,15 +189,11 @@ fields! {
 }
 fields! { pub struct UserDeleted { pub user: UserNo } }
 
-fields! {
-    pub struct QuotaPut {
-        pub quota: QuotaNo,
-        pub scope: QuotaScope,
-        pub measure: Measure,
-        pub limit: LimitKind,
-    }
-}
 fields! { pub struct QuotaDeleted { pub quota: QuotaNo } }
+fields! {
+    /// The temporary limit of a quota ended; its base limit applies again. The effective instant is the end.
+    pub struct QuotaUntilReached { pub quota: QuotaNo }
+}
 
 fields! {
     /// All budgets of a tenant.
@@ -440,6 +437,7 @@ kinds! {
     94 "node.quarantine_cleared" QuarantineCleared,
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
+    116 "quota.until_reached" QuotaUntilReached,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or
@@ -467,6 +465,7 @@ macro_rules! setup_kinds {
             | $crate::Body::QuotaPut(_)
             | $crate::Body::QuotaDeleted(_)
             | $crate::Body::BurstEnded(_)
+            | $crate::Body::QuotaUntilReached(_)
             | $crate::Body::RateCardPut(_)
             | $crate::Body::RateCardDeleted(_)
             | $crate::Body::ChargePolicyPut(_)

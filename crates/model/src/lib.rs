@@ -23,6 +23,7 @@ pub mod name;
 pub mod placement;
 pub mod policy;
 pub mod quantity;
+pub mod quota;
 pub mod rate;
 pub mod record;
 pub mod state;
@@ -31,7 +32,7 @@ pub mod word;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
-pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain};
+pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain, WhenOverQuota};
 pub use body::Body;
 pub use ceiling::{Amount, CeilingMode};
 pub use class::{ClassSpec, ResourceKind};
@@ -44,11 +45,9 @@ pub use id::{
 pub use instant::{Instant, Span};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
-pub use policy::{
-    Budgets, DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuarantineCause, QuotaScope, Reason, Strategy,
-    TeardownMode,
-};
-pub use quantity::Quanta;
+pub use policy::{Budgets, DenyCause, Level, Measure, Priority, QuarantineCause, Reason, Strategy, TeardownMode};
+pub use quantity::{Fraction, Quanta};
+pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
 pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
 pub use tenant::{TenantSettings, TenantSettingsChange};

@@ -2,7 +2,7 @@
 //! are found by examining every node.
 
 use crate::foretell::{Caller, Foretold, Told, sealed};
-use crate::quota::is_within;
+use crate::quota::{Who, has_holder, is_within};
 use crate::violation::{Checked, broken, demand, found};
 use crate::world::{Node, Quota, World};
 use leasehold_model::body::{
@@ -11,7 +11,8 @@ use leasehold_model::body::{
 };
 use leasehold_model::limits::{NODES_PER_CLAIM_MAX, WIPE_DEADLINE};
 use leasehold_model::{
-    Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, Record, TenantNo, UserNo,
+    HolderScope, Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, QuotaScope, Record,
+    TenantNo, UserNo,
 };
 use std::collections::BTreeSet;
 
@@ -80,6 +81,16 @@ fn in_order(nodes: &[NodeNo]) -> Result<Vec<NodeNo>, &'static str> {
     }
 }
 
+/// Whether a quota on nodes counts the claims of a user. Those on classes, kinds, priorities or app instances do not.
+fn counts_claims(scope: &QuotaScope, tenant: TenantNo, project: ProjectNo, user: UserNo) -> bool {
+    scope.tenant == tenant
+        && scope.project.is_none_or(|of| of == project)
+        && scope.class.is_none()
+        && scope.priority.is_none()
+        && scope.further.kind.is_none()
+        && has_holder(scope, (Some(user), None))
+}
+
 impl World {
     pub(crate) fn has_claimed(&self, claimer: Claimer) -> bool {
         self.nodes.values().any(|node| node.custody.claimer() == Some(claimer))
@@ -97,14 +108,12 @@ impl World {
     }
 
     /// The claimed nodes that a quota on nodes counts. Quotas on classes or priorities do not count them.
-    pub(crate) fn nodes_claimed_under(&self, quota: &Quota) -> BTreeSet<NodeNo> {
+    pub(crate) fn nodes_claimed_under(&self, quota: &Quota, who: Who) -> BTreeSet<NodeNo> {
         let scope = &quota.put.scope;
         let counts = |node: &Node| match node.custody {
-            Custody::Claimed { tenant, project, .. } => {
-                tenant == scope.tenant
-                    && scope.project.is_none_or(|of| of == project)
-                    && scope.class.is_none()
-                    && scope.priority.is_none()
+            Custody::Claimed { tenant, project, user, .. } => {
+                counts_claims(scope, tenant, project, user)
+                    && (scope.further.user != Some(HolderScope::Each) || who.0 == Some(user))
                     && is_within(scope, (node.put.pool, node.put.node))
             }
             _ => false,
@@ -113,19 +122,15 @@ impl World {
     }
 
     /// The quota that refuses a claim, if any. A claim has no end, so it never uses a burst.
-    fn claim_exceeds(&self, tenant: TenantNo, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
+    fn claim_exceeds(&self, by: Claimer, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
         let stands_against = |quota: &Quota| {
             let scope = &quota.put.scope;
-            let applies = quota.put.measure == Measure::Nodes
-                && scope.tenant == tenant
-                && scope.project.is_none_or(|of| of == project)
-                && scope.class.is_none()
-                && scope.priority.is_none();
-            let limit = match quota.put.limit {
+            let applies = quota.put.measure == Measure::Nodes && counts_claims(scope, by.0, project, by.1);
+            let limit = match quota.limit() {
                 LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => limit,
                 LimitKind::Soft { .. } => return false,
             };
-            let counted = self.nodes_counted(quota);
+            let counted = self.nodes_counted(quota, (Some(by.1), None));
             let covered = nodes.iter().filter(|node| is_within(scope, (self.nodes[node].put.pool, **node)));
             let new = covered.filter(|node| !counted.contains(node)).count();
             applies && new > 0 && (counted.len() + new) as u64 > limit
@@ -161,7 +166,7 @@ impl World {
         if self.sensitive_pool_size.is_some_and(|limit| (in_pool + nodes.len()) as u64 > limit) {
             return Some("sensitive_pool_full");
         }
-        self.claim_exceeds(by.0, project, nodes).map(|_| "claim_over_quota")
+        self.claim_exceeds(by, project, nodes).map(|_| "claim_over_quota")
     }
 
     pub(crate) fn foretell_claim(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {

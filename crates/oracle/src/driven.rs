@@ -7,9 +7,9 @@ use crate::{Caller, Custody, Dice, Expected, Foretold, Oracle, RequestFacts, Wis
 use leasehold_model::body::{self, Leases, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
-    ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind, Span,
-    Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
+    Body, ClassNo, ClassSpec, FurtherScope, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
+    Priority, ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind,
+    Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -108,15 +108,22 @@ impl Driver {
             pool: (number == 4).then_some(PoolNo(1)),
             node: if number == 3 { NodeScope::Each } else { NodeScope::All },
             priority: None,
+            further: FurtherScope::NONE,
         };
         assert_eq!(new, old.is_none(), "a quota is made once");
-        self.put(body::QuotaPut { quota: QuotaNo(number), scope: old.unwrap_or(fresh), measure, limit });
+        self.put(body::QuotaPut {
+            quota: QuotaNo(number),
+            scope: old.unwrap_or(fresh),
+            measure,
+            limit,
+            temporary: None,
+        });
     }
 
     /// Applies the timers that are due, one lease per record.
     fn timers(&mut self) {
         while let Some(timer) = self.oracle.world.due(self.now).first().copied() {
-            let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst);
+            let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst | TimerKind::QuotaUntil);
             let lease = self.oracle.world.lease(LeaseNo(timer.id)).filter(|_| of_lease);
             let tenant = lease.map(|lease| lease.tenant);
             let closed = lease.is_some_and(|lease| self.oracle.world.nodes[&lease.node].is_immediate());
@@ -131,6 +138,7 @@ impl Driver {
                     body::NodeQuarantined { node: NodeNo(small(timer.id)), cause }.into()
                 }
                 TimerKind::Burst => body::BurstEnded { quota: QuotaNo(small(timer.id)) }.into(),
+                TimerKind::QuotaUntil => body::QuotaUntilReached { quota: QuotaNo(small(timer.id)) }.into(),
             };
             self.seal(body, tenant, |record| record.effective_at = timer.due);
         }

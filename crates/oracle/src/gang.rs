@@ -104,6 +104,7 @@ impl Demand {
             replicas: Some(spec.replicas),
             claimer: user.filter(|_| spec.sensitive).map(|user| (tenant, user)),
             spec: Some(spec.clone()),
+            who: (user, spec.app_instance),
         }
     }
 }

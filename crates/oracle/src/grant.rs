@@ -246,7 +246,7 @@ impl World {
             | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
@@ -296,10 +296,10 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
         priority: denied.priority,
         labels: Vec::new(),
         profile: None,
-        // Only the app instance whose ceiling denied the request is recorded.
+        // Earlier versions recorded only the app instance whose ceiling denied the request.
         app_instance: match denied.cause {
-            DenyCause::Ceiling { app_instance, .. } => app_instance,
-            _ => None,
+            DenyCause::Ceiling { app_instance, .. } => app_instance.or(denied.particulars.app_instance),
+            _ => denied.particulars.app_instance,
         },
     })
 }

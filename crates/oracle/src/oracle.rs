@@ -118,6 +118,7 @@ impl Oracle {
             self.world.fill_reservations();
         }
         self.world.follow_episodes(record.stamp);
+        self.world.follow_overage(record.stamp);
         self.world.follow_assurances(record);
         if moves_queue(record) || self.world.moves_money(record) {
             self.world.looked = None;
@@ -259,6 +260,7 @@ impl Oracle {
             Body::BudgetsPut(body) => world.budgets_put(body),
             Body::QuotaDeleted(body) => world.quota_deleted(body.quota),
             Body::BurstEnded(body) => world.burst_ended(body.quota),
+            Body::QuotaUntilReached(body) => world.until_reached(body.quota),
             Body::NodePut(body) => world.node_put(body),
             Body::NodeDeleted(body) => world.node_deleted(body.node),
             Body::NodeDrained(body) => world.set_drained(body.node, true),

@@ -14,8 +14,8 @@ use leasehold_model::body::{
     AllocationSubmitted, Granted, PreemptionDecided,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Identity, Instant, LeaseNo, LimitKind, Reason, Record,
-    Span,
+    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Fraction, Identity, Instant, LeaseNo, LimitKind,
+    Reason, Record, Span,
 };
 
 impl World {
@@ -101,17 +101,25 @@ impl World {
         if let DenyCause::Ceiling { .. } = denied.cause {
             return self.check_denied_for_cost(record, denied.cause);
         }
-        let DenyCause::Quota { quota, used, requested, limit } = denied.cause else {
-            broken!("denial", "without room it must wait: {:?}", denied.cause)
+        let (quota, limit, is_over) = match denied.cause {
+            DenyCause::Quota { quota, used, requested, limit } => (quota, limit, used + requested > limit),
+            DenyCause::KindQuota { quota, used, requested, limit } => {
+                let wide = |fraction: Fraction| (fraction.numerator(), u128::from(fraction.denominator()));
+                let ((a, b), (c, d)) = (wide(used), wide(requested));
+                (quota, limit, a * d + c * b > u128::from(limit) * b * d)
+            }
+            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => {
+                broken!("denial", "without room it must wait: {:?}", denied.cause)
+            }
         };
         let known = found!(self.quotas.get(&quota), "unknown-quota", "there is no {quota}");
         demand!(Some(known.put.scope.tenant) == record.identity.tenant, "denial", "{quota} is another's");
-        let stands = match known.put.limit {
+        let stands = match known.limit() {
             LimitKind::Hard { limit } => limit,
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             LimitKind::Soft { .. } => broken!("denial", "{quota} is soft"),
         };
-        demand!(limit == stands && used + requested > limit, "denial", "{:?}", denied.cause);
+        demand!(limit == stands && is_over, "denial", "{:?}", denied.cause);
         Ok(())
     }
 

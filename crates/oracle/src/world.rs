@@ -12,8 +12,8 @@ use leasehold_model::body::{
     UserPut,
 };
 use leasehold_model::{
-    AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights,
+    AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo,
+    QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,6 +64,17 @@ pub(crate) struct Episode {
 pub(crate) struct Quota {
     pub(crate) put: QuotaPut,
     pub(crate) episode: Option<Episode>,
+    /// What was beyond the limit, and beyond the base limit, after each record, with the end of a temporary limit.
+    pub(crate) beyond: Vec<Beyond>,
+}
+
+/// What a soft quota had beyond its limit from a record on, in billing units or counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beyond {
+    pub(crate) at: Instant,
+    pub(crate) limit: Fraction,
+    pub(crate) base: Fraction,
+    pub(crate) until: Option<Instant>,
 }
 
 #[derive(Clone, Debug)]

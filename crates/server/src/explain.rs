@@ -9,7 +9,7 @@ mod node;
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, quota_words};
-use crate::show;
+use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::When;
 use leasehold_engine::{
@@ -80,12 +80,15 @@ impl Explainer<'_> {
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             kind => kind.limit(),
         };
+        let is_fraction = check.used.denominator() > 1 || check.requested.denominator() > 1;
         api::QuotaChecked {
             quota_id: check.quota.0,
             what: quota_words(self.state, check.quota),
             limit_type: check.limit.word().to_owned(),
-            used: check.used,
-            requested: check.requested,
+            used: whole(check.used),
+            requested: whole(check.requested),
+            used_exact: is_fraction.then(|| check.used.to_string()),
+            requested_exact: is_fraction.then(|| check.requested.to_string()),
             limit,
             said: said.to_owned(),
         }

@@ -8,7 +8,8 @@ use leasehold_cell::Unsealed;
 use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
 use leasehold_model::body::Denied;
 use leasehold_model::{
-    DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
+    DenyCause, HolderScope, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, ResourceKind, TenantNo,
+    quantity,
 };
 
 /// A refusal of the engine as a problem, without names. Nothing was sealed.
@@ -188,6 +189,21 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
             .with("used", used)
             .with("requested", requested)
             .with("limit", limit),
+        DenyCause::KindQuota { quota, used, requested, limit } => {
+            let kind = state.quota(quota).and_then(|quota| quota.scope.further.kind);
+            let unit = kind.map_or("", ResourceKind::unit);
+            let what = quota_words(state, quota);
+            codes::QUOTA_EXCEEDED
+                .problem(format!(
+                    "Tenant \"{tenant}\" would exceed {what} (used {used}, requested {requested}, limit {limit} {unit})."
+                ))
+                .with("tenant", tenant)
+                .with("quota_id", quota.0)
+                .with("used", used.to_string())
+                .with("requested", requested.to_string())
+                .with("limit", limit.to_string())
+                .with("unit", unit)
+        }
         DenyCause::BurstOver { quota, ends_at } => codes::BURST_EXHAUSTED
             .problem(format!(
                 "Tenant \"{tenant}\" is above the base limit of {}, and its burst ends at {}; request less, or a shorter TTL.",
@@ -248,7 +264,10 @@ pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
     let what = match quota.measure {
         Measure::Quanta => match scope.class.and_then(|class| state.class(class)) {
             Some(class) => format!("its quota of {}", class.name),
-            None => "its quota".to_owned(),
+            None => match scope.further.kind {
+                Some(kind) => format!("its quota of all {} classes", kind.word()),
+                None => "its quota".to_owned(),
+            },
         },
         Measure::Leases => "max_leases".to_owned(),
         Measure::Nodes => "max_nodes".to_owned(),
@@ -262,6 +281,17 @@ pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
         NodeScope::One(node) => state.node(node).map(|node| format!(" on node \"{}\"", node.name)),
         NodeScope::Each => Some(" on each node".to_owned()),
     };
-    let priority = scope.priority.map(|priority| format!(" at {} priority", priority.word()));
-    [Some(what), project, pool, node, priority].into_iter().flatten().collect()
+    let above = if scope.further.and_above { " or higher" } else { "" };
+    let priority = scope.priority.map(|priority| format!(" at {}{above} priority", priority.word()));
+    let user = scope.further.user.map(|user| match user {
+        HolderScope::Each => " for each user".to_owned(),
+        HolderScope::One(user) => {
+            format!(" for user \"{}\"", state.user(user).map_or("?", |user| user.name.as_str()))
+        }
+    });
+    let app = scope.further.app_instance.map(|app| match app {
+        HolderScope::Each => " for each app instance".to_owned(),
+        HolderScope::One(app) => format!(" for app instance {}", app.0),
+    });
+    [Some(what), project, user, app, pool, node, priority].into_iter().flatten().collect()
 }

@@ -3,7 +3,7 @@
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, sentence};
-use crate::show;
+use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
 use leasehold_cell::Sealed;
@@ -174,6 +174,11 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
                 DenyCause::Quota { quota, used, requested, limit } => {
                     shown.quota_id = Some(quota.0);
                     (shown.used, shown.requested, shown.limit) = (Some(used), Some(requested), Some(limit));
+                }
+                DenyCause::KindQuota { quota, used, requested, limit } => {
+                    shown.quota_id = Some(quota.0);
+                    (shown.used, shown.requested) = (Some(whole(used)), Some(whole(requested)));
+                    shown.limit = Some(limit);
                 }
                 DenyCause::BurstOver { quota, .. } => {
                     shown.reason = api::WaitReason::Burst;

@@ -2,11 +2,11 @@
 
 use crate::requests::{name, small};
 use crate::{ceilings, claims};
-use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
+use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint, SubmitOverQuota};
 use leasehold_engine::{Command, State};
 use leasehold_model::{
     AllocationNo, AllocationSpec, ClassNo, Domain, Identity, Instant, Name, PoolNo, Priority, ProjectNo, Quanta, Span,
-    TenantNo, UserNo,
+    TenantNo, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
 
@@ -98,6 +98,11 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
     };
     let workload = dice.one_in(6).then(|| name("train"));
     let identity = Identity { tenant: Some(tenant), project: Some(project), user, workload, ..Identity::default() };
+    // Taken from what was drawn already, as in `wishes::update`.
+    if spec.requeue {
+        let when_over_quota = WhenOverQuota::ALL[usize::from(spec.replicas > 1)];
+        return (identity, Command::SubmitOverQuota(SubmitOverQuota { when_over_quota, spec }));
+    }
     (identity, Command::SubmitAllocation(spec))
 }
 

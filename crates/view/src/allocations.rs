@@ -3,7 +3,7 @@
 use super::body::{amount, denial_cause, labels};
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
-use leasehold_model::allocation::{AllocationSpec, Domain};
+use leasehold_model::allocation::{AllocationSpec, Domain, WhenOverQuota};
 use leasehold_model::body::{AllocationDenied, Asks, Body, ReplicaPlacement};
 use leasehold_model::id::PublicId;
 use leasehold_model::record::Record;
@@ -15,7 +15,8 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
     match &record.body {
         // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
-            spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec)
+            let shown = spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec);
+            shown.field("when_over_quota", submitted.when_over_quota.map(WhenOverQuota::word))
         }
         Body::AllocationDenied(body) => denied(shown, directory, body),
         Body::AllocationPlaced(body) => of(shown, body.allocation)
@@ -50,7 +51,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
-        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
         | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
@@ -102,4 +103,5 @@ fn denied<'a>(shown: Object<'a>, directory: &'a Directory, denied: &AllocationDe
     spec(shown, directory, &denied.spec)
         .field("rules_version", denied.rules_version)
         .field("cause", denial_cause(directory, denied.cause))
+        .field("when_over_quota", denied.when_over_quota.map(WhenOverQuota::word))
 }

@@ -6,6 +6,7 @@ use super::record::public_id;
 use super::{allocations, placement, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
+use leasehold_model::allocation::WhenOverQuota;
 use leasehold_model::body::{
     Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
     TokenIssued,
@@ -14,8 +15,9 @@ use leasehold_model::class::ResourceKind;
 use leasehold_model::hex;
 use leasehold_model::id::{ClassNo, IdKind, PublicId, QuotaNo};
 use leasehold_model::name::Name;
-use leasehold_model::policy::{DenyCause, LimitKind, NodeScope, Priority, QuotaScope};
+use leasehold_model::policy::{DenyCause, Priority};
 use leasehold_model::quantity::Quanta;
+use leasehold_model::quota::{HolderScope, LimitKind, NodeScope, QuotaScope};
 use leasehold_model::record::Record;
 use serde_json::{Map, Value};
 
@@ -76,7 +78,8 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("accounting_tag", text(put.settings.accounting_tag.as_ref()))
             .field("max_priority", put.settings.max_priority.word())
             .field("max_evicted_quanta_per_hour", put.settings.max_evicted_quanta_per_hour.map(count))
-            .field("contact", text(put.settings.contact.as_ref())),
+            .field("contact", text(put.settings.contact.as_ref()))
+            .field("when_over_quota", put.settings.when_over_quota.map(WhenOverQuota::word)),
         Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
         Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
         Body::ProjectDeleted(gone) => new().named("project", gone.project),
@@ -102,6 +105,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         }
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
+        Body::QuotaUntilReached(ended) => new().field("quota_id", ended.quota.0),
         Body::RateCardPut(put) => rates::card(new(), directory, put),
         Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
         Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
@@ -190,18 +194,28 @@ pub(super) fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> O
 }
 
 fn quota<'a>(shown: Object<'a>, directory: &'a Directory, put: &QuotaPut) -> Object<'a> {
-    let limit = Object::new(directory).field("type", put.limit.word()).count("limit", put.limit.limit());
-    let limit = match put.limit {
-        LimitKind::Hard { .. } | LimitKind::Soft { .. } => limit,
-        LimitKind::Burst { burst_limit, burst_ttl, .. } => {
-            limit.count("burst_limit", burst_limit).span("burst_ttl", burst_ttl)
-        }
-    };
-    shown
+    let shown = shown
         .field("quota_id", put.quota.0)
         .field("scope", quota_scope(directory, &put.scope))
         .field("measure", put.measure.word())
-        .field("limit", limit.done())
+        .field("limit", limit(directory, put.limit));
+    match put.temporary {
+        None => shown,
+        Some(temporary) => {
+            shown.field("temporary_limit", limit(directory, temporary.limit)).instant("until", temporary.until)
+        }
+    }
+}
+
+fn limit(directory: &Directory, limit: LimitKind) -> Value {
+    let shown = Object::new(directory).field("type", limit.word()).count("limit", limit.limit());
+    match limit {
+        LimitKind::Hard { .. } | LimitKind::Soft { .. } => shown,
+        LimitKind::Burst { burst_limit, burst_ttl, .. } => {
+            shown.count("burst_limit", burst_limit).span("burst_ttl", burst_ttl)
+        }
+    }
+    .done()
 }
 
 fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
@@ -210,15 +224,31 @@ fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
         NodeScope::One(node) => ("one", Some(node)),
         NodeScope::Each => ("each", None),
     };
-    Object::new(directory)
+    let shown = Object::new(directory)
         .named("tenant", scope.tenant)
         .named("project", scope.project)
         .named("class", scope.class)
         .named("pool", scope.pool)
         .field("nodes", nodes)
         .named("node", node)
-        .field("priority", scope.priority.map(Priority::word))
-        .done()
+        .field("priority", scope.priority.map(Priority::word));
+    let further = &scope.further;
+    let shown = if further.and_above { shown.field("and_above", true) } else { shown };
+    let shown = match further.kind {
+        None => shown,
+        Some(kind) => shown.field("kind", kind.word()),
+    };
+    let shown = match further.user {
+        None => shown,
+        Some(HolderScope::Each) => shown.field("users", "each"),
+        Some(HolderScope::One(user)) => shown.field("users", "one").named("user", user),
+    };
+    match further.app_instance {
+        None => shown,
+        Some(HolderScope::Each) => shown.field("app_instances", "each"),
+        Some(HolderScope::One(app)) => shown.field("app_instances", "one").field("app_instance_id", count(app.0)),
+    }
+    .done()
 }
 
 /// A list, because a journal can contain the same key twice.
@@ -320,6 +350,11 @@ pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
             .count("used", used)
             .count("requested", requested)
             .count("limit", limit),
+        DenyCause::KindQuota { quota, used, requested, limit } => new("kind_quota")
+            .field("quota_id", quota.0)
+            .field("used", used.to_string())
+            .field("requested", requested.to_string())
+            .field("limit", limit.to_string()),
         DenyCause::BurstOver { quota, ends_at } => {
             new("burst_over").field("quota_id", quota.0).instant("ends_at", ends_at)
         }

@@ -17,15 +17,20 @@ use leasehold_model::limits::{
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Span,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Span, WhenOverQuota,
 };
 
 impl Draft<'_> {
-    pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
+    pub(super) fn submit_allocation(
+        &mut self,
+        spec: &AllocationSpec,
+        when_over_quota: Option<WhenOverQuota>,
+    ) -> Result<(), Refusal> {
         let spec = self.check_spec(spec)?;
         let context = self.request_context();
         let (tenant, _) = context.check_holder(spec.source_project)?;
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
+        context.check_named_holder(&ask)?;
         let guard = context.view.guard(context.heads, &ask);
         let found = context.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
         if let Err(NoGang::Room) = found {
@@ -33,7 +38,11 @@ impl Draft<'_> {
         }
         drop(guard);
         let cause = match &found {
-            Err(NoGang::Quota(cause @ DenyCause::Quota { .. })) => Some(*cause),
+            Err(NoGang::Quota(cause @ (DenyCause::Quota { .. } | DenyCause::KindQuota { .. }))) => {
+                let own = self.state().tenant(tenant).and_then(|tenant| tenant.settings.when_over_quota);
+                let waits = when_over_quota.or(own) == Some(WhenOverQuota::Wait);
+                Some(*cause).filter(|_| !waits || self.state().exceeds_a_base(&ask))
+            }
             // Reserved money may be returned, so the request waits for it; spent money is never returned.
             Err(NoGang::Quota(cause @ DenyCause::Ceiling { spent, requested, amount, .. }))
                 if spent.saturating_add(*requested) > *amount =>
@@ -43,7 +52,7 @@ impl Draft<'_> {
             _ => None,
         };
         if let Some(cause) = cause {
-            self.plain(AllocationDenied { spec, rules_version: RULES_VERSION, cause });
+            self.plain(AllocationDenied { spec, rules_version: RULES_VERSION, cause, when_over_quota });
             return Ok(());
         }
         if found.is_err() {
@@ -55,7 +64,7 @@ impl Draft<'_> {
             }
         }
         let number = AllocationNo(self.state().size());
-        self.plain(AllocationSubmitted { spec });
+        self.plain(AllocationSubmitted { spec, when_over_quota });
         // The allocations before it were considered on the last pass, so it may start now.
         if let Ok(gang) = found {
             self.start_gang(number, gang);

@@ -9,7 +9,7 @@ use crate::quota::Verdict;
 use crate::refusal::Refusal;
 use leasehold_model::body::{NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared};
 use leasehold_model::limits::NODES_PER_CLAIM_MAX;
-use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, TenantNo};
+use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
 
 impl Draft<'_> {
     /// Claims all of the nodes or none. There is no waiting list for claims.
@@ -21,7 +21,7 @@ impl Draft<'_> {
             self.check_claimable(*number, Claimer { tenant, user })?;
         }
         self.check_sensitive_pool(&nodes)?;
-        self.check_node_quotas(tenant, project, &nodes)?;
+        self.check_node_quotas(tenant, project, user, &nodes)?;
         self.plain(NodesClaimed { nodes });
         Ok(())
     }
@@ -59,11 +59,17 @@ impl Draft<'_> {
     }
 
     /// A claimed node counts in `max_nodes`, whether or not anything runs on it.
-    fn check_node_quotas(&self, tenant: TenantNo, project: ProjectNo, nodes: &Nodes) -> Result<(), Refusal> {
+    fn check_node_quotas(
+        &self,
+        tenant: TenantNo,
+        project: ProjectNo,
+        user: UserNo,
+        nodes: &Nodes,
+    ) -> Result<(), Refusal> {
         let nodes: Vec<&Node> = nodes.0.iter().filter_map(|number| self.state().node(*number)).collect();
         for quota in self.state().quotas_of(tenant) {
             if let Verdict::Refused(DenyCause::Quota { quota, used, requested, limit }) =
-                quota.judge_claim(project, &nodes)
+                quota.judge_claim(project, user, &nodes)
             {
                 return Err(Refusal::ClaimOverQuota { tenant, quota, used, requested, limit });
             }

@@ -2,6 +2,7 @@
 
 use super::Draft;
 use crate::command::{LoseNode, PutClass, PutNode, PutPool};
+use crate::quota::common_multiple;
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
@@ -13,7 +14,7 @@ use leasehold_model::limits::{
     QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::placement::BadWeights;
-use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Quanta, Span};
+use leasehold_model::{ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span};
 
 /// The number of an entry: the given one, or the next free one.
 pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
@@ -54,8 +55,21 @@ impl Draft<'_> {
             }
         }
         free_name(state.names.classes.get(&put.spec.name), number)?;
+        self.check_common_part(class, &put.spec)?;
         self.plain(ClassPut { class, spec: put.spec.clone() });
         Ok(())
+    }
+
+    /// Quotas on a kind must be able to count the classes of the kind together, with the new one.
+    fn check_common_part(&self, class: ClassNo, spec: &ClassSpec) -> Result<(), Refusal> {
+        let state = self.state();
+        let kind = spec.kind;
+        if !state.quotas().any(|quota| quota.scope.further.kind == Some(kind)) {
+            return Ok(());
+        }
+        let others = state.classes().filter(|(number, other)| *number != class && other.kind == kind);
+        let all = others.map(|(_, other)| other.quanta_per_unit).chain([spec.quanta_per_unit]);
+        common_multiple(all).map(|_| ()).ok_or(Refusal::KindHasNoCommonPart { kind })
     }
 
     pub(super) fn put_pool(&mut self, put: &PutPool) -> Result<(), Refusal> {

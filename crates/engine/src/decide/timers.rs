@@ -4,7 +4,9 @@ use super::Engine;
 use crate::lease::Phase;
 use crate::state::{State, entry};
 use crate::timer::Entry;
-use leasehold_model::body::{Body, BurstEnded, Expired, Fenced, Leases, NodeQuarantined, TeardownStarted};
+use leasehold_model::body::{
+    Body, BurstEnded, Expired, Fenced, Leases, NodeQuarantined, QuotaUntilReached, TeardownStarted,
+};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, QuarantineCause, QuotaNo, Record, TeardownMode, TenantNo};
@@ -79,6 +81,7 @@ impl Engine {
             match together {
                 Some(together) => run = Some((together, Leases([lease].into_iter().collect()))),
                 None if due.is_burst() => made += u32::from(self.end_burst(now, due, out)),
+                None if due.is_quota_until() => made += u32::from(self.end_temporary_limit(now, due, out)),
                 None => made += u32::from(self.end_wipe(now, due, out)),
             }
         }
@@ -144,6 +147,18 @@ impl Engine {
         let quota = entry(&self.state.quotas, number.0);
         let Some(quota) = quota.filter(|quota| quota.episode_due() == Some(due.due())) else { return false };
         let mut record = Record::new(self.state.size(), now, BurstEnded { quota: number });
+        record.effective_at = due.due();
+        record.identity.tenant = Some(quota.scope.tenant);
+        self.seal(&record, None, out);
+        true
+    }
+
+    fn end_temporary_limit(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
+        let number = QuotaNo(u32::try_from(due.id()).expect("quota numbers fit 32 bits"));
+        let quota = entry(&self.state.quotas, number.0);
+        let quota = quota.filter(|quota| quota.temporary.is_some_and(|temporary| temporary.until == due.due()));
+        let Some(quota) = quota else { return false };
+        let mut record = Record::new(self.state.size(), now, QuotaUntilReached { quota: number });
         record.effective_at = due.due();
         record.identity.tenant = Some(quota.scope.tenant);
         self.seal(&record, None, out);

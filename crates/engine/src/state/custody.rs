@@ -86,7 +86,7 @@ impl State {
         let tenant = entry(&self.tenants, claim.by.tenant.0).expect("a claimer's tenant exists");
         for quota in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
-            if let Some(due) = quota.count_claim(claim.project, (pool, number), added, stamp) {
+            if let Some(due) = quota.count_claim(claim.project, claim.by.user, (pool, number), added, stamp) {
                 to.comes_due(Entry::burst(quota.number, due));
             }
         }
@@ -118,7 +118,7 @@ impl State {
             let tenant = entry(&self.tenants, claim.by.tenant.0).expect("it was checked");
             for quota in &tenant.quotas {
                 let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
-                quota.tally_claim(claim.project, (pool, number), true);
+                quota.tally_claim(claim.project, claim.by.user, (pool, number), true);
             }
         }
     }

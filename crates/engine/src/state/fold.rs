@@ -10,7 +10,7 @@ use crate::idempotency::RememberedKey;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::Condition;
 use leasehold_model::body::{Body, Granted};
-use leasehold_model::{AllocationState, Instant, LeaseNo, Record, Span};
+use leasehold_model::{AllocationState, HolderScope, Instant, LeaseNo, Record, Span};
 
 type Folded = Result<(), &'static str>;
 
@@ -95,6 +95,7 @@ impl State {
                 }
                 self.epoch = started.epoch;
                 self.rules_version = Some(started.rules_version);
+                self.begin_overages(stamp);
                 self.restart_limits(stamp, to);
             }
             Body::Heartbeat(_)
@@ -129,6 +130,7 @@ impl State {
                 }
                 self.names.classes.insert(class.spec.name.clone(), number);
                 put(&mut self.classes, number, class.spec.clone())?;
+                self.set_parts_counted();
             }
             Body::PoolPut(pool) => self.fold_pool(pool, to)?,
             Body::PoolDeleted(gone) => {
@@ -163,6 +165,8 @@ impl State {
                 let user = self.users.get_mut(gone.user.0 as usize).and_then(Option::take);
                 let user = user.ok_or("no such user")?;
                 self.names.users.remove(&(user.tenant, user.name));
+                let own = Some(HolderScope::One(gone.user));
+                self.drop_quotas_of(|quota| quota.scope.further.user == own, to);
             }
             Body::QuotaPut(quota) => self.fold_quota(quota, stamp, to)?,
             Body::BudgetsPut(put) => {
@@ -181,6 +185,7 @@ impl State {
                 let tenant = quota.scope.tenant;
                 to.headroom(self, tenant);
             }
+            Body::QuotaUntilReached(ended) => self.fold_until_reached(ended.quota, stamp, to)?,
             Body::NodePut(node) => self.fold_node(node, to)?,
             Body::NodeDeleted(gone) => {
                 to.recheck_queue();

@@ -30,7 +30,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
     let leases: Vec<String> = (0..1025).map(|n| format!("#{n}")).collect();
     let labels: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
     let cards: Vec<String> = (100..164).map(|from| format!("1 op card from={from}")).collect();
-    let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n}")).collect();
+    let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n} by-app={n}")).collect();
     let ceilings: Vec<String> = (0..1000).map(|app| format!("0 op ceiling a hard=1 app={app}")).collect();
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
@@ -254,16 +254,16 @@ fn each_has_its_code_and_its_sentence() {
     let mut seen = BTreeSet::new();
     for (what, before, line) in cases().into_iter().chain(crate::custody::bad_claims()) {
         let mut story = Story::on(STAGE);
-        story.play("0 op pool other");
-        story.play(HELD);
+        story.play(&format!("0 op pool other\n{HELD}"));
         story.play(&before);
         let answer = story.line(&line).expect("a decision");
         let refusal = answer.expect_err(what);
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached below and in `tokens.rs`, and by no number of commands that anyone could send.
+    // Reached below, in `tokens.rs` and `quota_scopes.rs`, and by no number of commands that anyone could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
+    seen.extend(crate::quota_scopes::CODES);
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"
@@ -444,7 +444,7 @@ fn each_has_its_code_and_its_sentence() {
         a burst of no length
             zero_burst_ttl: burst_ttl is zero; give a positive duration
         quanta of no class
-            quanta_need_class: a quota on quanta must name a class, because quanta of different classes do not add up
+            quanta_need_class: a quota on quanta must name a class or a kind, because quanta of different kinds do not add up
         a burst on each node
             burst_per_node: a burst quota counts all nodes together or one node; it cannot count each node separately
         nodes counted on each node

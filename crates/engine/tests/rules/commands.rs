@@ -1,6 +1,6 @@
 //! Random histories: a small cluster, a few tenants, and whatever anyone might ask of it.
 
-use crate::support::World;
+use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
     CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
@@ -11,9 +11,9 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, ClassSpec, Domain, Identity,
-    Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo,
-    QuotaScope, Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights,
+    Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason,
+    ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange,
+    TokenNo, TokenScope, UserNo, Weights,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -511,14 +511,16 @@ impl Step {
                 let quota = which.and_then(|no| state.quota(QuotaNo(no)));
                 Command::PutQuota(match quota {
                     Some(old) => {
-                        PutQuota { quota: Some(old.number), scope: old.scope.clone(), measure: old.measure, limit }
+                        let until = state.last_stamp().saturating_add(span(1 + limit.limit()));
+                        PutQuota {
+                            until: Some(until).filter(|_| *tenant == 0),
+                            ..PutQuota::new(Some(old.number), old.scope.clone(), old.measure, limit)
+                        }
                     }
-                    None => PutQuota {
-                        quota: None,
-                        scope: quota_scope(TenantNo(*tenant), *scope, state),
-                        measure: Measure::ALL[usize::from(*measure)],
-                        limit,
-                    },
+                    None => {
+                        let scope = quota_scope(TenantNo(*tenant), *scope, state);
+                        PutQuota::new(None, scope, Measure::ALL[usize::from(*measure)], limit)
+                    }
                 })
             }
             Action::Settings { teardown, window } => Command::ChangeSettings(Settings {
@@ -690,22 +692,5 @@ fn token_scope(role: Role, bits: u8, state: &State) -> TokenScope {
         user: (bits & 0x1c == 0 && role == Role::TenantAdmin).then_some(UserNo(0)),
         node: (role == Role::NodeAgent).then_some(NodeNo(u32::from(bits & 7))),
         app_instances: if role == Role::AppOperator { vec![AppInstanceNo(u64::from(bits))] } else { Vec::new() },
-    }
-}
-
-fn quota_scope(tenant: TenantNo, bits: u8, state: &State) -> QuotaScope {
-    let bit = |n: u8| bits >> n & 1 == 1;
-    let project = state.projects().find(|(_, project)| project.tenant == tenant).map(|(number, _)| number);
-    QuotaScope {
-        tenant,
-        project: project.filter(|_| bit(0) && bit(1)),
-        class: Some(ClassNo(u16::from(bits >> 2 & 1))).filter(|_| !bit(3) || !bit(1)),
-        pool: bit(4).then_some(PoolNo(u32::from(bit(0)))).filter(|_| bit(5)),
-        node: match bits >> 5 {
-            0 => NodeScope::Each,
-            1 => NodeScope::One(NodeNo(1)),
-            _ => NodeScope::All,
-        },
-        priority: Some(Priority::Standard).filter(|_| bit(6) && bit(4)),
     }
 }

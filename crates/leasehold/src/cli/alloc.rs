@@ -4,7 +4,7 @@ use super::lease::{AskArgs, WhoArgs};
 use super::remote::{ChangeArgs, PastArgs, WatchArgs, WhoseArgs, pair};
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
-use leasehold_api::{AllocationState, Domain};
+use leasehold_api::{AllocationState, Domain, WhenOverQuota};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AllocCommand {
@@ -68,6 +68,9 @@ pub(crate) struct SubmitArgs {
     /// Requeue instead of failing when interrupted without a checkpoint
     #[arg(long)]
     pub(crate) requeue: bool,
+    /// What becomes of it if it would exceed a quota: refuse it, or let it wait for headroom [default: the tenant's]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) when_over_quota: Option<WhenOverQuota>,
     #[command(flatten)]
     pub(crate) who: WhoArgs,
     /// Wait until it runs or ends, and print why it waits

@@ -88,6 +88,7 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
+        when_over_quota: args.when_over_quota,
     };
     let call = client.submit_allocation(&request);
     if !args.wait {

@@ -68,7 +68,8 @@ fn lives() -> BoxedStrategy<Body> {
         body.into()
     }
     prop_oneof![
-        specs().prop_map(|spec| body(AllocationSubmitted { spec })),
+        (specs(), option::of(words(WhenOverQuota::ALL)))
+            .prop_map(|(spec, when_over_quota)| body(AllocationSubmitted { spec, when_over_quota })),
         (numbers(), u32s(), u64s(), u32s(), u32s()).prop_map(|(allocation, attempt, first, leases, rules_version)| {
             body(AllocationPlaced { allocation, attempt, first_lease: LeaseNo(first), leases, rules_version })
         }),
@@ -102,9 +103,9 @@ fn decisions() -> BoxedStrategy<Body> {
         ),
         numbers().prop_map(|allocation| ReservationDropped { allocation }.into()),
         (u32s(), budgets()).prop_map(|(tenant, budgets)| BudgetsPut { tenant: TenantNo(tenant), budgets }.into()),
-        (specs(), u32s()).prop_map(|(spec, rules_version)| {
+        (specs(), u32s(), option::of(words(WhenOverQuota::ALL))).prop_map(|(spec, rules_version, when_over_quota)| {
             let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };
-            AllocationDenied { spec, rules_version, cause }.into()
+            AllocationDenied { spec, rules_version, cause, when_over_quota }.into()
         }),
     ]
     .boxed()

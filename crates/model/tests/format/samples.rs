@@ -107,11 +107,24 @@ pub(crate) fn denied(cause: DenyCause) -> Denied {
 }
 
 pub(crate) fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
-    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit }
+    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit, temporary: None }
+}
+
+/// A quota with everything that was added later.
+fn quota_in_full() -> QuotaPut {
+    let further = FurtherScope {
+        kind: Some(ResourceKind::Gpu),
+        user: Some(HolderScope::One(UserNo(3))),
+        app_instance: Some(HolderScope::Each),
+        and_above: true,
+    };
+    let scope = QuotaScope { priority: Some(Priority::Standard), further, ..whole_tenant() };
+    let temporary = Some(TemporaryLimit { limit: LimitKind::Soft { limit: 9 }, until: NEW_YEAR });
+    QuotaPut { temporary, ..quota(scope, LimitKind::Hard { limit: 7 }) }
 }
 
 pub(crate) fn whole_tenant() -> QuotaScope {
-    QuotaScope { tenant: TenantNo(1), project: None, class: None, pool: None, node: NodeScope::All, priority: None }
+    QuotaScope::of_tenant(TenantNo(1))
 }
 
 /// Prices with a line of everything, from nothing to the most there may be.
@@ -353,12 +366,14 @@ fn later_bodies() -> Vec<Body> {
         scored(Some(profile()), Weighing::Custom(weights())).into(),
         BudgetsPut { tenant: TenantNo(1), budgets: Budgets::NONE }.into(),
         BudgetsPut { tenant: TenantNo(300), budgets: budgets() }.into(),
-        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]) }.into(),
-        AllocationSubmitted { spec: gang() }.into(),
+        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]), when_over_quota: None }
+            .into(),
+        AllocationSubmitted { spec: gang(), when_over_quota: None }.into(),
         AllocationDenied {
             spec: gang(),
             rules_version: 1,
             cause: DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 },
+            when_over_quota: None,
         }
         .into(),
         AllocationPlaced {
@@ -432,6 +447,16 @@ fn later_bodies() -> Vec<Body> {
         Converted { format_version: 2 }.into(),
         TailResolved { action: TailAction::Cut, records: 300, bytes: 70_000 }.into(),
         TailResolved { action: TailAction::Accepted, records: 1, bytes: 0 }.into(),
+        quota_in_full().into(),
+        QuotaUntilReached { quota: QuotaNo(5) }.into(),
+        denied(DenyCause::KindQuota {
+            quota: QuotaNo(5),
+            used: Fraction::new(37, 21),
+            requested: Fraction::new(6, 21),
+            limit: 2,
+        })
+        .into(),
+        AllocationSubmitted { spec: gang(), when_over_quota: Some(WhenOverQuota::Wait) }.into(),
     ]
 }
 

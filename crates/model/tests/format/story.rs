@@ -81,6 +81,7 @@ fn beginnings() -> Vec<Body> {
             scope: QuotaScope { class: Some(ClassNo(0)), ..whole_tenant() },
             measure: Measure::Quanta,
             limit: LimitKind::Burst { limit: 28, burst_limit: 56, burst_ttl: Span::from_secs(600) },
+            temporary: None,
         }
         .into(),
     ]
@@ -236,7 +237,7 @@ fn allocations() -> Vec<Record> {
     revoked.reason = Some(Reason::Preempted { by: allocation.0 + 6 });
     let mut records = vec![
         own(297, BudgetsPut { tenant: TenantNo(1), budgets }.into()),
-        new(298, AllocationSubmitted { spec }.into()),
+        new(298, AllocationSubmitted { spec, when_over_quota: None }.into()),
         new(298, placed(1, 45).into()),
     ];
     for (lease, node) in [(45, 300), (46, 301)] {
@@ -276,7 +277,7 @@ fn ceilings() -> Vec<Record> {
         app_instance,
         ..AllocationSpec::of(smallvec![(ClassNo(0), Quanta(14))])
     };
-    let denied = AllocationDenied { spec, rules_version: 2, cause };
+    let denied = AllocationDenied { spec, rules_version: 2, cause, when_over_quota: None };
     vec![
         Record::new(0, at(361), put),
         of_physics(Record::new(0, at(362), denied)),

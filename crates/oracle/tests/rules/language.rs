@@ -8,10 +8,10 @@ use leasehold_model::body::{self, Leases, PerPriority, Renewal, Reported, Report
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
-    Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, Level, LimitKind,
-    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope,
-    Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo, TokenScope,
-    UserNo,
+    Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, FurtherScope, HolderScope, Idempotency, Instant,
+    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause,
+    QuotaNo, QuotaScope, Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TemporaryLimit, TenantNo,
+    TenantSettings, TokenNo, TokenScope, UserNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -277,10 +277,25 @@ fn quota(line: &Line<'_>) -> body::QuotaPut {
                 Some(_) => NodeScope::One(NodeNo(line.or("node", 0))),
             },
             priority: line.options.get("priority").map(|w| Priority::from_word(w).expect("a priority")),
+            further: FurtherScope {
+                kind: line.options.get("kind").map(|w| ResourceKind::from_word(w).expect("a kind")),
+                user: holder(line, "user", UserNo(line.or("user", 0))),
+                app_instance: holder(line, "app", AppInstanceNo(line.or("app", 0))),
+                and_above: line.options.contains_key("above"),
+            },
         },
         measure: line.options.get("measure").map_or(Measure::Quanta, |w| Measure::from_word(w).expect("a measure")),
         limit: hard.or(soft).unwrap_or_else(|| burst(line.options["burst"])),
+        temporary: line.option("until").map(|until| TemporaryLimit {
+            limit: LimitKind::Hard { limit: line.or("temporary", 0) },
+            until: Instant::from_secs(until),
+        }),
     }
+}
+
+/// `user=each`, or `user=2`.
+fn holder<T>(line: &Line<'_>, name: &str, one: T) -> Option<HolderScope<T>> {
+    line.options.get(name).map(|word| if *word == "each" { HolderScope::Each } else { HolderScope::One(one) })
 }
 
 fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {

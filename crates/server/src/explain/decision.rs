@@ -181,8 +181,10 @@ impl SealedDecision<'_> {
             self.view().explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
         };
         let gang = || {
-            let Some(Command::SubmitAllocation(spec)) = asked_by(record) else {
-                return Err(no_decision(asked, record));
+            let spec = match asked_by(record) {
+                Some(Command::SubmitAllocation(spec)) => spec,
+                Some(Command::SubmitOverQuota(submit)) => submit.spec,
+                _ => return Err(no_decision(asked, record)),
             };
             self.view().explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
         };

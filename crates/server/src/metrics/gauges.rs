@@ -249,9 +249,11 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
             {
                 for quota in state.quotas_of(tenant.number) {
                     let condition = match quota.limit {
-                        LimitKind::Soft { limit } if quota.used > limit => &mut over_soft,
-                        LimitKind::Hard { limit } if quota.used >= limit => &mut at_limit,
-                        LimitKind::Burst { limit, .. } if quota.used > limit => &mut bursting,
+                        LimitKind::Soft { limit } if quota.most_used().exceeds(limit) => &mut over_soft,
+                        LimitKind::Hard { limit } if limit == 0 || quota.most_used().exceeds(limit - 1) => {
+                            &mut at_limit
+                        }
+                        LimitKind::Burst { limit, .. } if quota.most_used().exceeds(limit) => &mut bursting,
                         _ => &mut within,
                     };
                     *condition += 1;
@@ -340,5 +342,5 @@ fn show_quota(state: &State, quota: &Quota) -> Shown {
         LimitKind::Burst { burst_limit, .. } => Some(burst_limit),
         _ => None,
     };
-    Shown { labels, used: quota.used, limit: quota.limit.limit(), burst_limit }
+    Shown { labels, used: crate::show::whole(quota.used()), limit: quota.limit.limit(), burst_limit }
 }

@@ -12,7 +12,7 @@ use leasehold_api::{
     Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_books::AllocationQuestion;
-use leasehold_engine::command::{self, ReportCheckpoint};
+use leasehold_engine::command::{self, ReportCheckpoint, SubmitOverQuota};
 use leasehold_engine::{Allocation, Command, Readers, State};
 use leasehold_model::{AllocationNo, AllocationSpec, Body, Identity};
 
@@ -65,7 +65,11 @@ pub(super) async fn submit_allocation(context: Context) -> Answer {
     if let (Some(tenant), Some(workload)) = (identity.tenant, &identity.workload) {
         spec.profile = context.app.books.profiles.of(tenant, workload);
     }
-    let sealed = context.seal_for(identity, Command::SubmitAllocation(spec)).await?;
+    let command = match asked.when_over_quota {
+        None => Command::SubmitAllocation(spec),
+        Some(when_over_quota) => Command::SubmitOverQuota(SubmitOverQuota { when_over_quota, spec }),
+    };
+    let sealed = context.seal_for(identity, command).await?;
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 

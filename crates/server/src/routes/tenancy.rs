@@ -45,6 +45,7 @@ pub(super) async fn create_tenant(context: Context) -> Answer {
         max_priority: new.max_priority.unwrap_or_default(),
         max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
         contact: names::optional_text("contact", new.contact.as_deref())?,
+        when_over_quota: new.when_over_quota,
     };
     let sealed = context.seal(Command::PutTenant(PutTenant { tenant: None, settings })).await?;
     let Body::TenantPut(put) = &sealed.first().body else { unreachable!("a tenant was put") };
@@ -72,6 +73,7 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         max_priority: priority,
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
         contact: change.contact.try_map(|contact| names::new_text("contact", &contact, old.contact.as_ref()))?.nested(),
+        when_over_quota: change.when_over_quota.nested(),
     };
     if context.caller().role == Role::BillingAuthority && !settings.is_empty() {
         return Err(codes::ROLE_FORBIDS.problem("The role billing_authority may change limits and budgets only."));

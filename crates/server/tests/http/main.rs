@@ -16,6 +16,7 @@ mod explain;
 mod fairness;
 mod past;
 mod placement;
+mod quotas;
 mod rates;
 mod scrub;
 mod scrub_forgery;
