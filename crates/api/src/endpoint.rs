@@ -78,6 +78,12 @@ impl Endpoint {
         self.method != Method::Get
     }
 
+    /// Whether it can be repeated without an `Idempotency-Key`, because repeating it changes nothing (SEMANTICS 11).
+    pub fn is_idempotent(&self) -> bool {
+        let without_key = [by_id::renew_lease, by_id::release_lease, by_id::lease_ready, by_id::report_activity];
+        self.method == Method::Get || without_key.iter().any(|endpoint| endpoint.id == self.id)
+    }
+
     /// The first part of its path, for grouping.
     pub fn tag(&self) -> &'static str {
         let rest = self.path.strip_prefix("/api/v1/").unwrap_or("operation");

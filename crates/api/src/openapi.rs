@@ -97,7 +97,7 @@ fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "Makes it safe to send the request again: the same key with the same payload returns the first answer, with another payload 409.",
+            "description": "Makes it safe to send the request again: the same key with the same payload returns the first answer, with another payload 409. The header `Idempotency-Key-Remembered-Until` of the answer says until when the key is certain to be remembered.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$" },
         }));
     }

@@ -255,13 +255,9 @@ fn empty_operation() -> Operation {
 }
 
 impl Shared {
-    /// One operation per lease, each with its own idempotency key.
+    /// One operation per lease.
     fn operations(&self, operation: impl Fn(&GrantedLease) -> Operation) -> Vec<Operation> {
-        let named = |lease: &GrantedLease| Operation {
-            lease: Some(lease.id.clone()),
-            key: Some(crate::random::key()),
-            ..operation(lease)
-        };
+        let named = |lease: &GrantedLease| Operation { lease: Some(lease.id.clone()), ..operation(lease) };
         self.granted.leases.iter().map(named).collect()
     }
 

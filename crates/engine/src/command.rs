@@ -365,7 +365,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestKey {
     pub(crate) sealed: Idempotency,
-    pub(crate) scope: u128,
+    pub(crate) scope: u64,
 }
 
 impl Request {
@@ -390,6 +390,31 @@ impl Request {
         let sealed = Idempotency { owner: identity.tenant, key: sealed_key, payload: head };
         let scope = key_scope(identity.tenant, identity.token, key);
         Ok(Self { identity, command, key: Some(RequestKey { sealed, scope }) })
+    }
+}
+
+impl Command {
+    /// Whether it is accepted however many idempotency keys are in use: it can be repeated without harm, or gives
+    /// capacity back.
+    pub(crate) fn is_always_accepted(&self) -> bool {
+        use CommandKind as Kind;
+        matches!(
+            self.kind(),
+            Kind::Renew
+                | Kind::Release
+                | Kind::Ready
+                | Kind::ReportActivity
+                | Kind::Revoke
+                | Kind::ConfirmTeardown
+                | Kind::Unfence
+                | Kind::CompleteAllocation
+                | Kind::CancelAllocation
+                | Kind::ResumeNode
+                | Kind::ReturnNode
+                | Kind::ReleaseNodes
+                | Kind::ReportWipe
+                | Kind::ClearQuarantine
+        )
     }
 }
 
@@ -538,7 +563,9 @@ const BUSY_WRITTEN_MAX: u128 = (1 << 120) - 1;
 
 /// The hash under which an idempotency key is remembered. It is cryptographic, so that no tenant can construct a key
 /// that collides with one of another tenant.
-pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
+///
+/// 64 bits are enough: to be answered by mistake, a request would have to collide in the payload as well.
+pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u64 {
     // 17 bytes for owner, token and length, then at most 64 for the key: different keys never have the same encoding.
     let mut bytes = [0u8; 17 + IDEMPOTENCY_KEY_BYTES_MAX];
     let mut put = |at: usize, number: Option<u32>| {
@@ -550,7 +577,14 @@ pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[
     bytes[16] = u8::try_from(key.len()).expect("the length of the key was checked");
     bytes[17..17 + key.len()].copy_from_slice(key);
     let digest: [u8; 32] = Sha256::digest(&bytes[..17 + key.len()]).into();
-    let mut scope = [0u8; 16];
-    scope.copy_from_slice(&digest[..16]);
-    u128::from_be_bytes(scope)
+    first_half(&digest)
+}
+
+/// What is remembered of the hash of a command.
+pub(crate) fn payload_hash(payload: &[u8; 16]) -> u64 {
+    first_half(payload)
+}
+
+fn first_half(hash: &[u8]) -> u64 {
+    u64::from_be_bytes(hash[..8].try_into().expect("a hash has at least eight bytes"))
 }

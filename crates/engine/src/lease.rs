@@ -1,6 +1,6 @@
 //! Live leases, from the grant to the confirmed teardown.
 
-use crate::index::Index;
+use crate::index::Fast as Index;
 use crate::timer::{Entry, TimerKind};
 use leasehold_model::{
     AllocationNo, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,

@@ -7,10 +7,10 @@ mod allocations;
 mod ceilings;
 mod consistency;
 mod custody;
+mod keys;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
-use crate::idempotency::{KeyIndex, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
@@ -24,12 +24,10 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 10;
+const SNAPSHOT_VERSION: u32 = 11;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
-/// The smallest size of an encoded idempotency key: stamp, scope, owner, payload and sequence.
-const KEY_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
 
 /// Why bytes are not a snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +82,7 @@ fn get_table<T>(
 impl State {
     /// The canonical encoding of the whole state.
     pub fn to_snapshot(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 52);
+        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 32);
         SNAPSHOT_VERSION.put(&mut out);
         self.size.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -115,14 +113,7 @@ impl State {
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
-        put_varint(self.idempotency_keys.len() as u64, &mut out);
-        for key in self.idempotency_keys.in_order() {
-            key.stamp.put(&mut out);
-            key.scope().put(&mut out);
-            key.owner.put(&mut out);
-            key.payload.put(&mut out);
-            key.sequence.put(&mut out);
-        }
+        keys::put(&self.idempotency_keys, &mut out);
         out
     }
 
@@ -202,15 +193,7 @@ impl State {
             return Err(BadSnapshot::Inconsistent("the list of closed leases has the wrong length"));
         }
         allocations::get(&mut state, r)?;
-        let keys = r.count(usize::MAX)?;
-        let mut index = KeyIndex::default();
-        index.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
-        for _ in 0..keys {
-            let (stamp, scope, owner) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-            let key = RememberedKey::new(stamp, scope, owner, Field::get(r)?, Field::get(r)?);
-            state.check_key(&key, &index)?;
-            index.add(state.idempotency_keys.add(key), &key);
-        }
+        keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();
         state.rebuild_queue();

@@ -112,7 +112,8 @@ impl Oracle {
         if let Some(key) = key_of(record) {
             self.command.key = Some(key);
         }
-        self.remembered_keys.remember(record, self.world.settings.idempotency_window);
+        let rules_version = self.started.map_or(RULES_VERSION, |(_, rules)| rules);
+        self.remembered_keys.remember(record, self.world.settings.idempotency_window, rules_version);
         // While a gang is granted, the capacity that was reserved for it is not available to others.
         if self.command.script.is_empty() {
             self.world.fill_reservations();

@@ -185,7 +185,10 @@ pub(crate) fn released(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec
     let record = sealed.records.iter().find(|record| matches!(record.body, Body::Released(_)));
     let record = record.unwrap_or_else(|| sealed.first());
     let closed = matches!(&record.body, Body::Released(released) if released.closed);
-    with_id(app, sealed, lease, out);
+    out.extend_from_slice(b"{\"sequence\":");
+    number(out, record.sequence);
+    out.extend_from_slice(b",\"id\":");
+    public_id(out, &app.genesis, IdKind::Lease, lease.0);
     out.extend_from_slice(if closed { b",\"state\":\"closed\"" } else { b",\"state\":\"releasing\"" });
     out.extend_from_slice(b",\"ended_at\":");
     instant(out, record.effective_at);

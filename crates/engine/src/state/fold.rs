@@ -2,15 +2,16 @@
 
 use super::{FoldError, Project, Settings, State, Table, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
-use crate::command::key_scope;
+use crate::command::{key_scope, payload_hash};
 use crate::custody::Custody;
 use crate::follow::Follower;
 use crate::heat;
-use crate::idempotency::RememberedKey;
+use crate::idempotency::{KEY_LIMITS, KeptAs, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::Condition;
-use leasehold_model::body::{Body, Granted};
-use leasehold_model::{AllocationState, Instant, LeaseNo, Record, Span};
+use leasehold_model::body::{Body, Granted, TeardownStarted};
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{AllocationState, Idempotency, Instant, LeaseNo, Record, Span};
 
 type Folded = Result<(), &'static str>;
 
@@ -25,6 +26,13 @@ pub(super) fn put<T>(table: &mut Table<T>, number: u32, value: T) -> Folded {
     Ok(())
 }
 
+/// Whether the command of this record can be repeated without harm, so that its key is remembered briefly (SEMANTICS 11).
+fn is_idempotent(body: &Body) -> bool {
+    let ready = |started: &TeardownStarted| started.cause == TeardownCause::Ready;
+    matches!(body, Body::Renewed(_) | Body::Released(_) | Body::ActivityReported(_))
+        || matches!(body, Body::TeardownStarted(started) if ready(started))
+}
+
 impl State {
     /// Folds one record. After an error the state must be discarded: the journal contradicts this program.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
@@ -33,12 +41,12 @@ impl State {
 
     /// The scope of a record's idempotency key (see `key_scope`). Computing it is the expensive part of folding a
     /// record, so a replay does it in another thread.
-    pub fn scope_of(record: &Record) -> Option<u128> {
+    pub fn scope_of(record: &Record) -> Option<u64> {
         record.idempotency.as_ref().map(|c| key_scope(c.owner, record.identity.token, &c.key))
     }
 
     /// Folds many records, each with its [`Self::scope_of`].
-    pub fn apply_many(&mut self, records: &[(Record, Option<u128>)]) -> Result<(), FoldError> {
+    pub fn apply_many(&mut self, records: &[(Record, Option<u64>)]) -> Result<(), FoldError> {
         for some in records.chunks(32) {
             self.warm_records(some.iter().map(|(record, _)| record));
             for (record, scope) in some {
@@ -53,7 +61,7 @@ impl State {
     pub(crate) fn fold(
         &mut self,
         record: &Record,
-        scope: Option<u128>,
+        scope: Option<u64>,
         to: &mut impl Follower,
     ) -> Result<(), FoldError> {
         let sequence = record.sequence;
@@ -67,16 +75,30 @@ impl State {
             return Err(FoldError::UnknownKind { sequence, kind });
         }
         let window = self.settings.idempotency_window;
-        self.idempotency_keys.sweep(record.stamp, window, |position, key| to.key_forgotten(position, key));
+        self.idempotency_keys.sweep(record.stamp, window, |slot, key| to.key_forgotten(slot, key));
         self.fold_body(record, to).map_err(|what| FoldError::Inconsistent { sequence, what })?;
         if let (Some(key), Some(scope)) = (&record.idempotency, scope) {
-            let key = RememberedKey::new(record.stamp, scope, key.owner, key.payload, sequence);
-            let position = self.idempotency_keys.add(key);
-            to.key_added(position, &key);
+            self.remember_key(record, key, scope, to);
         }
         self.size += 1;
         self.last_stamp = record.stamp;
         Ok(())
+    }
+
+    fn remember_key(&mut self, record: &Record, sent: &Idempotency, scope: u64, to: &mut impl Follower) {
+        let window = self.settings.idempotency_window;
+        let kept = if self.rules_version >= Some(4) && is_idempotent(&record.body) {
+            KeptAs::Brief
+        } else {
+            // A key of an operator counts to the tenant that its command was about.
+            let owner = record.identity.tenant.or(sent.owner);
+            let keys = &mut self.idempotency_keys;
+            keys.make_room(owner, record.stamp, window, KEY_LIMITS, |slot, key| to.key_forgotten(slot, key));
+            KeptAs::Counted(owner)
+        };
+        let key = RememberedKey::new(record.stamp, record.sequence, scope, payload_hash(&sent.payload));
+        let slot = self.idempotency_keys.add(key, kept);
+        to.key_added(slot, self.idempotency_keys.at(slot));
     }
 
     fn fold_body(&mut self, record: &Record, to: &mut impl Follower) -> Folded {

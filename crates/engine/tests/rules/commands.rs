@@ -233,7 +233,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
         10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
             |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
-        1 => (0..100u64, 0..200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
+        1 => (0..100u64, 599..1200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
         5 => (0..7u8, any::<u8>(), 0..20u8, maybe(0..200)).prop_map(|(role, scope, hash, expires)|
             Action::Issue { role, scope, hash, expires }),
         1 => (0..8u32).prop_map(Action::Withdraw),
@@ -298,7 +298,7 @@ pub(crate) fn small_cluster() -> World {
         put(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
         put(Command::PutUser(PutUser { user: None, tenant: TenantNo(tenant), name: name("ada") }));
     }
-    put(Command::ChangeSettings(Settings { idempotency_window: span(300), ..Settings::default() }));
+    put(Command::ChangeSettings(Settings { idempotency_window: span(600), ..Settings::default() }));
     // Tenant 1 asks under the second of these.
     for hash in [250, 251] {
         let (role, scope) = (Role::Operator, TokenScope::default());

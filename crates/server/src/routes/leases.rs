@@ -2,6 +2,7 @@
 
 use super::capacity::{find_node, labels, optional_pool, quanta};
 use super::listing::{ListQuery, Listed, Walk, page};
+use super::release_again;
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::{App, hex_id};
@@ -200,8 +201,15 @@ pub(super) async fn renew_lease(context: Context) -> Answer {
 
 pub(super) async fn release_lease(context: Context) -> Answer {
     let body: Release = context.body()?;
-    let command = release(subject(&context)?, &body)?;
-    on_lease(&context, command, answer::released).await
+    let lease = subject(&context)?;
+    let command = release(lease, &body)?;
+    match on_lease(&context, command, answer::released).await {
+        Err(problem) if release_again::may_be_repeated(&problem.code) => {
+            let mut first = release_again::look_up(&context.app, context.caller(), vec![lease]).await?;
+            json(200, &first.remove(&lease).ok_or(problem)?)
+        }
+        answer => answer,
+    }
 }
 
 pub(super) async fn revoke_lease(context: Context) -> Answer {

@@ -20,12 +20,14 @@ mod page;
 mod quotas;
 mod quote;
 mod rates;
+mod release_again;
 mod tenancy;
 mod tokens;
 mod waste;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
+use crate::key_memory::KeyMemory;
 use crate::logging::LoggedRequest;
 use crate::metrics::UNROUTED;
 use axum::Router;
@@ -123,8 +125,9 @@ impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
         let mut logged = LoggedRequest::of(&request);
         // The listener enforces the timeout and answers 408 itself (`listen/registry.rs`).
+        let key_memory = KeyMemory::new();
         let served = async {
-            let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
+            let context = Context::read(Arc::clone(&app), self.endpoint, &params, request, key_memory.clone()).await?;
             context.token().into_iter().for_each(|token| logged.set_token(token));
             (self.serve)(context).await
         };
@@ -136,6 +139,7 @@ impl Route {
             response
         });
         logged.set_request_id(response.headers_mut());
+        key_memory.put(response.headers_mut());
         let status = response.status().as_u16();
         app.metrics.served(self.place, status, logged.elapsed());
         logged.log(app.settings.request_log(), self.endpoint, status, code.as_deref());
