@@ -21,6 +21,7 @@ mod quotas;
 mod quote;
 mod rates;
 mod tenancy;
+mod times;
 mod tokens;
 mod waste;
 
