@@ -19,6 +19,7 @@ mod explain;
 mod key;
 mod lease;
 pub mod limits;
+mod moment;
 mod once;
 mod openapi;
 mod page;
@@ -72,6 +73,7 @@ pub use leasehold_model::{
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
     WasteClass,
 };
+pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zone};
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;

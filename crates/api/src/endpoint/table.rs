@@ -142,7 +142,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     capacity { "Report how capacity was used: held, tearing down, reserved, fenced, offline or idle"
         Get "/api/v1/usage/capacity" for READERS
             query[
-                from to
+                window
                 (by "Group by pool or node, in addition to class." capacity_grouping)
                 pool node class
             ] => 200 CapacityReport }
@@ -153,8 +153,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     forecast { "Forecast the cost of the current month"
         Get "/api/v1/costs/forecast" for BOOK_READERS
             query[
-                books
-                (zone "IANA time zone that decides when the month begins. UTC if absent." text)
+                books zone
             ] => 200 Forecast }
     waste { "Report capacity that was held and not used, idle, or fragmented"
         Get "/api/v1/waste" for BOOK_READERS
@@ -200,9 +199,11 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
                 (allocation "Only of this allocation, including closed leases: its number, or `alloc-` and the number." text)
                 (state "Only in this state." lease_state)
                 priority
-                (at "Only leases that were held at this instant, including closed ones." instant)
-                (from "Only leases that were held at this instant or later, including closed ones." instant)
-                (to "Only leases that were held before this instant, including closed ones." instant)
+                (at "Only leases that were held at this instant, including closed ones." time)
+                (from "Only leases that were held at this instant or later, including closed ones." time)
+                (to "Only leases that were held before this instant, including closed ones." time)
+                (window "A day, week, month or length of time up to now, instead of `from` and `to`." time)
+                time_zone
                 page
             ] => 200 LeaseList }
     request_lease { "Request a lease"
@@ -247,9 +248,11 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
                 (pool "Only allocations that must run in this pool: name or number." text)
                 (state "Only in this state." allocation_state)
                 priority
-                (at "Only allocations that were waiting or running at this instant." instant)
-                (from "Only allocations that were waiting or running at this instant or later." instant)
-                (to "Only allocations that were submitted before this instant." instant)
+                (at "Only allocations that were waiting or running at this instant." time)
+                (from "Only allocations that were waiting or running at this instant or later." time)
+                (to "Only allocations that were submitted before this instant." time)
+                (window "A day, week, month or length of time up to now, instead of `from` and `to`." time)
+                time_zone
                 page
             ] => 200 AllocationList }
     submit_allocation { "Submit an allocation; it starts at once or waits in the queue"

@@ -1,7 +1,8 @@
 //! `leasehold alloc …`.
 
 use super::lease::{AskArgs, WhoArgs};
-use super::remote::{ChangeArgs, PastArgs, WatchArgs, WhoseArgs, pair};
+use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::times::PastArgs;
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
 use leasehold_api::{AllocationState, Domain};
@@ -11,7 +12,7 @@ pub(crate) enum AllocCommand {
     /// Submit a gang: it starts as a whole, or waits in the queue
     Submit(Box<SubmitArgs>),
     /// List allocations that have not ended, or those of a given time
-    List(AllocListArgs),
+    List(Box<AllocListArgs>),
     /// Show one allocation, also after it ended: its attempts, and why it waits
     Show(AllocShowArgs),
     /// Explain why an allocation waits, or why it was placed where it is

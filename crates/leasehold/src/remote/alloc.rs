@@ -6,7 +6,7 @@ use super::failure::Failed;
 use super::lease::{devices, revocation, short};
 use super::lease_request;
 use super::pairs::by_key;
-use super::session::{Session, keyed, past, whose};
+use super::session::{Session, keyed, whose};
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::alloc::{AllocCommand, AllocListArgs, AllocShowArgs, SubmitArgs};
@@ -164,7 +164,8 @@ fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool
 }
 
 async fn list(session: &Session, args: &AllocListArgs) -> Result<(), Failed> {
-    let call = past(whose(session.client.list_allocations(), &args.whose), &args.past)
+    let call = session
+        .past(whose(session.client.list_allocations(), &args.whose), &args.past)?
         .maybe("pool", args.pool.as_ref())
         .maybe("state", args.state);
     let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };

@@ -5,7 +5,7 @@ use super::details::{Details, or_dash, word};
 use super::failure::Failed;
 use super::lease_request;
 use super::record_lines;
-use super::session::{Session, keyed, past, whose};
+use super::session::{Session, keyed, whose};
 use super::units::Classes;
 use super::watch::watch;
 use super::{explain, quote};
@@ -143,7 +143,8 @@ fn revoked(revoked: &Revoked) -> String {
 }
 
 async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
-    let call = past(whose(session.client.list_leases(), &args.whose), &args.past)
+    let call = session
+        .past(whose(session.client.list_leases(), &args.whose), &args.past)?
         .maybe("allocation", args.alloc.as_ref())
         .maybe("node", args.node.as_ref())
         .maybe("pool", args.pool.as_ref())

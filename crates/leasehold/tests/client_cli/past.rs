@@ -17,9 +17,12 @@ fn lease_list_shows_who_was_on_a_node_at_a_time() {
     tells(&at, &[&first, "closed", "physics", "gpu-1"]);
     assert!(!at.out.contains(&second), "{at:?}");
     // Whole days, with --until and its alias --to.
-    for query in
-        ["--from today", "--from yesterday --until now", "--from yesterday --to now --user ada --tenant physics"]
-    {
+    for query in [
+        "--from today",
+        "--window today",
+        "--from yesterday --until now",
+        "--from yesterday --to now --user ada --tenant physics",
+    ] {
         tells(&daemon.run(&format!("lease list {query}")).ok(), &[&first]);
     }
     let closed = daemon.json("lease list --state closed")["leases"].clone();

@@ -22,6 +22,7 @@ mod quote;
 mod rates;
 mod release_again;
 mod tenancy;
+mod times;
 mod tokens;
 mod waste;
 

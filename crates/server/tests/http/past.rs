@@ -93,12 +93,31 @@ async fn lists_answer_for_any_time_and_any_state() {
     assert_eq!(all(&world, &operator, "state=closed", 10).await, std::slice::from_ref(&first));
     assert_eq!(all(&world, &operator, &format!("from={at}&tenant=chemistry&user=chemistry-ada"), 10).await, [second]);
     assert!(all(&world, &operator, "to=2001-01-01T00:00:00Z", 10).await.is_empty());
+    // Times as people write them. The clock of this world stands at the beginning of its day or later.
+    for query in ["from=today", "from=1w&to=tomorrow", "window=7d", "window=today", "window=month&time_zone=Asia/Tokyo"]
+    {
+        assert!(all(&world, &operator, &format!("{query}&state=closed"), 10).await.contains(&first), "{query}");
+    }
+    assert!(all(&world, &operator, "window=last-month", 10).await.is_empty());
+    let local = |offset: &str| format!("{}{offset}", at.split(['.', 'Z']).next().unwrap_or(""));
+    let until = |text: String| {
+        let (world, operator) = (&world, &operator);
+        async move { all(world, operator, &format!("to={}", text.replace('+', "%2B")), 10).await.len() }
+    };
+    // Without an offset it is a time of the zone: two or three hours earlier than the same reading of a clock in UTC.
+    assert_eq!(until(local("&time_zone=Europe/Tallinn")).await, 0);
+    assert_eq!(until(local("+02:00")).await, 0);
+    assert!(until(local("-01:00")).await > 0);
     let closed = world.get("/api/v1/leases?state=closed").await.expect(200);
     assert_eq!((&closed["leases"][0]["end"], &closed["leases"][0]["state"]), (&json!("released"), &json!("closed")));
     for (query, code) in [
         (format!("at={at}&from={at}"), "bad_window"),
         (format!("from={at}&to=2001-01-01T00:00:00Z"), "bad_window"),
-        ("at=yesterday".to_owned(), "bad_window"),
+        ("at=yestreday".to_owned(), "bad_window"),
+        ("at=2026-03-29T03:30&time_zone=Europe/Tallinn".to_owned(), "bad_window"),
+        ("at=today&time_zone=Mars/Olympus".to_owned(), "bad_window"),
+        ("window=today&from=today".to_owned(), "bad_window"),
+        ("window=now".to_owned(), "bad_window"),
         ("allocation=x".to_owned(), "allocation_not_found"),
     ] {
         assert_eq!(world.get(&format!("/api/v1/leases?{query}")).await.code(), code, "{query}");
