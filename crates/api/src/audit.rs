@@ -1,5 +1,6 @@
 //! The journal over HTTP: records, checkpoints and proofs.
 
+use crate::record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,6 +9,7 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordPage {
     /// The records, in order of their sequence numbers.
+    #[schemars(with = "Vec<Record>")]
     pub records: Vec<Value>,
     /// Pass as `after` to get the next page: the last sequence number that was scanned.
     pub next_after: u64,

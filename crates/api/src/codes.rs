@@ -52,6 +52,7 @@ codes! {
     NO_SUCH_RECORD 404 "no_such_record" "The journal has no such record, or no checkpoint covers it yet.";
     RECORD_NOT_FOUND 404 "record_not_found" "There is no record with that sequence, or it is not visible to the caller.";
     NOT_A_DECISION 404 "not_a_decision" "The record contains no decision that could be made again.";
+    BEYOND_END 410 "beyond_end" "`after` or `Last-Event-ID` names a record that the journal does not have: it was restored from an older copy, or it is another journal; `size` says how many records it has. Compare its checkpoint with one that was kept, then start again.";
     ARCHIVED 410 "archived" "The answer is in a segment that was moved away.";
     JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";

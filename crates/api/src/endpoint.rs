@@ -1,6 +1,7 @@
 //! The endpoints. The server's routes and access checks, the OpenAPI document, the client's methods and the access
 //! tests are all made from the table in `table.rs`, which declares each endpoint once.
 
+pub(crate) mod examples;
 mod parameter;
 mod roles;
 mod schemas;

@@ -371,6 +371,7 @@ pub struct History {
     /// ID of the lease: 32 hexadecimal digits.
     pub id: String,
     /// The records about the lease, in order.
+    #[schemars(with = "Vec<crate::record::Record>")]
     pub records: Vec<serde_json::Value>,
     /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@ mod books;
 mod capacity;
 mod ceiling;
 mod claim;
+mod code_page;
 pub mod codes;
 pub mod endpoint;
 mod explain;
@@ -27,6 +28,7 @@ mod problem;
 mod quantity;
 mod quota;
 mod rate;
+mod record;
 mod scrub;
 mod settings;
 mod tenancy;
@@ -56,6 +58,7 @@ pub use capacity::{
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
+pub use code_page::{CodePage, code_pages};
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
@@ -83,6 +86,7 @@ pub use rate::{
     FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
     PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
 };
+pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};
 pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
 pub use tenancy::{

@@ -212,6 +212,18 @@ fn unknown_names_come_with_suggestions() {
 }
 
 #[test]
+fn events_after_the_end_are_refused() {
+    let daemon = Daemon::with_cluster();
+    for command in ["events --after 4711", "events --follow --after 4711", "audit records --after 4711"] {
+        let refused = daemon.run(command);
+        refuses(&refused, 1, "beyond_end");
+        for words in ["none with the number 4711", "restored from an older copy", "without --after"] {
+            assert!(refused.err.contains(words), "{command}: {refused:?}");
+        }
+    }
+}
+
+#[test]
 fn events_are_followed() {
     let daemon = Daemon::with_cluster();
     tells(&daemon.run("events").ok(), &["journal.genesis", "tenant.put", "token.issued"]);

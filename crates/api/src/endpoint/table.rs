@@ -343,6 +343,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/openapi.json" for NOBODY_IN_PARTICULAR => 200 Text "application/json" }
     docs { "Show this document as a page for people"
         Get "/api/docs" for NOBODY_IN_PARTICULAR => 200 Text "text/html" }
+    problem_page { "Explain a problem code: its cause, and what to do"
+        Get "/problems/" {code} for NOBODY_IN_PARTICULAR => 200 Text "text/html" }
     healthz { "Check whether the daemon is alive"
         Get "/healthz" for NOBODY_IN_PARTICULAR => 200 Health }
     readyz { "Check whether the daemon accepts commands"

@@ -8,7 +8,7 @@ pub(super) use batches::batches;
 pub(super) use export::export;
 pub(super) use status::{audit_status, begin_scrub};
 
-use super::events::filter;
+use super::events::{exists, filter};
 use crate::app::App;
 use crate::context::{Answer, Context, json};
 use crate::proofs::{prove_growth, prove_record};
@@ -25,6 +25,7 @@ use std::ops::ControlFlow;
 pub(super) async fn list_records(context: Context) -> Answer {
     let filter = filter(&context)?;
     let (after, limit) = (context.number("after")?, context.limit()?);
+    exists(&context.app, after)?;
     let page = scan(&context.app, context.caller(), move |app| page(app, &filter, after, limit)).await?;
     json(200, &page)
 }

@@ -20,6 +20,7 @@ fn path(endpoint: &Endpoint) -> String {
         ("{lease}", "lease-0"),
         ("{allocation}", "alloc-1"),
         ("{token}", "3"),
+        ("{code}", "quota_exceeded"),
     ];
     let path = filled.iter().fold(endpoint.path.to_owned(), |path, (name, value)| path.replace(name, value));
     match endpoint.id {

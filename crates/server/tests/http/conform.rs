@@ -1,0 +1,40 @@
+//! Every answer that a test reads is checked against the OpenAPI document.
+
+use crate::schema::Schemas;
+use leasehold_api::endpoint::ENDPOINTS;
+use leasehold_api::{Endpoint, PROBLEM_JSON};
+use serde_json::Value;
+use std::sync::LazyLock;
+
+static SCHEMAS: LazyLock<Schemas> = LazyLock::new(|| Schemas::new(leasehold_api::openapi()));
+
+/// Answers that any request can get before its endpoint is known.
+const OF_ANY_REQUEST: [u16; 6] = [400, 404, 405, 408, 414, 431];
+
+fn is_at(endpoint: &Endpoint, path: &str) -> bool {
+    let (wanted, given) = (endpoint.path.split('/'), path.split('/'));
+    wanted.clone().count() == given.clone().count()
+        && wanted.zip(given).all(|(wanted, given)| wanted == given || wanted.starts_with('{'))
+}
+
+/// Panics unless an endpoint at this path may give this answer. If the method is not known, any of them will do.
+pub(crate) fn check(method: Option<&str>, path: &str, status: u16, media: &str, text: &str) {
+    let media = media.split(';').next().unwrap_or_default();
+    let documented = ENDPOINTS
+        .iter()
+        .filter(|endpoint| is_at(endpoint, path) && method.is_none_or(|method| method == endpoint.method.word()))
+        .filter_map(|endpoint| {
+            let operation = &SCHEMAS.document()["paths"][endpoint.path][endpoint.method.word().to_lowercase()];
+            operation["responses"][status.to_string()]["content"].get(media)
+        });
+    let documented: Vec<&Value> = documented.collect();
+    let problem = SCHEMAS.document().pointer("/components/schemas/Problem").expect("the schema of problems");
+    let problem = Some(problem).filter(|_| media == PROBLEM_JSON && OF_ANY_REQUEST.contains(&status));
+    let of = documented.iter().map(|content| content.get("schema")).chain(problem.map(Some));
+    let of: Vec<Option<&Value>> = of.collect();
+    assert!(!of.is_empty(), "{method:?} {path}: {status} {media} is not documented: {text}");
+    let Some(schemas) = of.into_iter().collect::<Option<Vec<_>>>() else { return };
+    let value: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("not JSON ({error}): {text}"));
+    let wrong: Vec<String> = schemas.iter().filter_map(|schema| SCHEMAS.check(schema, &value).err()).collect();
+    assert!(wrong.len() < schemas.len(), "{method:?} {path}: {status} is not what is documented: {wrong:?}: {text}");
+}
