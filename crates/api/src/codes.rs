@@ -36,7 +36,7 @@ codes! {
     NOT_FOUND 404 "not_found" "The object does not exist or is not visible to the caller; the detail may name the nearest one.";
     METHOD_NOT_ALLOWED 405 "method_not_allowed" "The path exists, but not with this method.";
     REQUEST_TIMEOUT 408 "request_timeout" "The request did not arrive, or was not answered, in time.";
-    QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much, in quanta where it counts those. Recorded.";
+    QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much, in `unit`. Recorded.";
     BURST_EXHAUSTED 409 "burst_exhausted" "The burst episode is over, or the lease could not end before it is. Recorded.";
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";

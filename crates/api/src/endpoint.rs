@@ -15,7 +15,10 @@ use schemars::{Schema, SchemaGenerator};
 pub enum Method {
     Get,
     Post,
+    /// Replaces an object.
     Put,
+    /// Changes the fields that are given.
+    Patch,
     Delete,
 }
 
@@ -25,6 +28,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }

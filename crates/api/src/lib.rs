@@ -17,6 +17,7 @@ mod code_page;
 pub mod codes;
 pub mod endpoint;
 mod explain;
+mod id;
 mod key;
 mod lease;
 pub mod limits;
@@ -64,6 +65,7 @@ pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
+pub use id::{AllocationId, BadAllocationId};
 pub use key::{KeyList, KeyRotated, KeyRotationFinished, KeyStatus, SigningKey};
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,

@@ -12,8 +12,11 @@ use serde_json::{Map, Value, json};
 const ABOUT: &str = "\
 Leasehold keeps the books of a shared cluster. Capacity is held by leases with a deadline, and every decision is recorded durably \
 before it is answered. Instants are RFC 3339 in UTC, exact to the nanosecond. Lengths of time are written like `10m`, \
-quantities like `8`, `500m`, `80GiB` or `1/7`. Objects can be referred to by name or by number. Errors are RFC 9457 \
-problems with a stable `code`. Objects that the token may not see are answered with 404, as if they did not exist.";
+quantities like `8`, `500m`, `80GiB` or `1/7`. Objects can be referred to by name or by number; leases are `lease-3` and \
+allocations `alloc-17`, and leases also have an ID of 128 bits, `uid`, which is accepted wherever a lease is named. PATCH \
+changes the fields that are given and PUT replaces, except that PUT of a tenant changes as PATCH does. Lists are read with \
+`cursor`, which takes `next_cursor` of the page before. Errors are RFC 9457 problems with a stable `code`, and their \
+amounts have a `unit`. Objects that the token may not see are answered with 404, as if they did not exist.";
 
 /// The document that the daemon serves. A test compares it with the checked-in copy.
 pub fn openapi() -> Value {

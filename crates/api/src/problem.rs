@@ -53,12 +53,14 @@ impl JsonSchema for ProblemCode {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "it describes what `Problem::with` adds")]
 pub(crate) struct ProblemMembers {
-    /// Amount that already counts against the limit.
-    used: Option<Figure>,
+    /// Unit of the amounts below: a billing unit such as `GPU`, what is counted such as `node`, or a currency.
+    unit: Option<String>,
+    /// Amount that already counts against the limit, as requests are written: `13/7`.
+    used: Option<String>,
     /// Amount that was requested.
-    requested: Option<Figure>,
+    requested: Option<String>,
     /// The limit that would be exceeded, or that was reached.
-    limit: Option<Figure>,
+    limit: Option<String>,
     /// Sequence number of the record: of the denial, of the earlier request with the same key, or of the damage.
     sequence: Option<u64>,
     /// The field or parameter that is invalid.
@@ -76,7 +78,7 @@ pub(crate) struct ProblemMembers {
     /// Name of the resource class.
     class: Option<String>,
     /// The most that is free on one node.
-    most_free: Option<Figure>,
+    most_free: Option<String>,
     /// Name of the node.
     node: Option<String>,
     /// Why the node takes no work.
@@ -105,17 +107,6 @@ pub(crate) struct ProblemMembers {
     segment: Option<u64>,
     /// Offset of the damage in the segment.
     offset: Option<u64>,
-}
-
-/// A figure of a problem: a count, or an amount as text.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[allow(dead_code, reason = "it describes what `Problem::with` adds")]
-enum Figure {
-    /// A count.
-    Count(u64),
-    /// An amount.
-    Text(String),
 }
 
 /// The media type of a problem.

@@ -26,13 +26,17 @@ impl JsonSchema for Record {
             mapping.insert(kind.word.to_owned(), format!("#/components/schemas/{name}").into());
             let of_kind = json!({
                 "description": kind.about,
-                "allOf": [head],
-                "type": "object",
-                "required": ["kind", "body"],
-                "properties": {
-                    "kind": { "const": kind.word, "description": "What happened." },
-                    "body": body(kind),
-                },
+                "allOf": [
+                    head,
+                    {
+                        "type": "object",
+                        "required": ["kind", "body"],
+                        "properties": {
+                            "kind": { "const": kind.word, "description": "What happened." },
+                            "body": body(kind),
+                        },
+                    },
+                ],
             });
             generator.definitions_mut().insert(name, of_kind);
         }
@@ -68,14 +72,14 @@ pub struct RecordHead {
     event_id: Option<String>,
     /// Position in the journal, counted from 0.
     sequence: u64,
-    /// When it was recorded, in nanoseconds since 1970 UTC, as a string of digits.
-    timestamp: String,
     /// When it was recorded.
-    time: When,
-    /// When it took effect, in nanoseconds since 1970 UTC, as a string of digits. Never later than `timestamp`.
-    effective_at: String,
-    /// When it took effect.
-    effective_at_time: When,
+    timestamp: When,
+    /// When it was recorded, in nanoseconds since 1970 UTC, as a string of digits.
+    timestamp_ns: String,
+    /// When it took effect. Never later than `timestamp`.
+    effective_at: When,
+    /// When it took effect, in nanoseconds since 1970 UTC, as a string of digits.
+    effective_at_ns: String,
     /// For whom it was made.
     identity: RecordIdentity,
     /// Why a lease was ended involuntarily; null for other records.
@@ -158,8 +162,10 @@ pub struct RecordSignature {
 pub struct LeaseEvent {
     /// ID of the event, the same however often it is sent: 32 hexadecimal digits.
     event_id: Option<String>,
+    /// When the record took effect.
+    timestamp: When,
     /// When the record took effect, in nanoseconds since 1970 UTC, as a string of digits.
-    timestamp: String,
+    timestamp_ns: String,
     /// What happened to the lease.
     event_type: LeaseEventType,
     /// ID of the lease: 32 hexadecimal digits.
@@ -194,14 +200,14 @@ pub struct LeaseEvent {
     node_id: Option<u64>,
     /// Indexes of the devices; null if they are unknown.
     devices: Option<Vec<u32>>,
-    /// When the lease was granted, in nanoseconds since 1970 UTC, as a string of digits.
-    granted_at: Option<String>,
     /// When the lease was granted.
-    granted_at_time: Option<When>,
-    /// Its deadline after this event, in nanoseconds since 1970 UTC, as a string of digits.
-    expires_at: Option<String>,
+    granted_at: Option<When>,
+    /// When the lease was granted, in nanoseconds since 1970 UTC, as a string of digits.
+    granted_at_ns: Option<String>,
     /// Its deadline after this event.
-    expires_at_time: Option<When>,
+    expires_at: Option<When>,
+    /// Its deadline after this event, in nanoseconds since 1970 UTC, as a string of digits.
+    expires_at_ns: Option<String>,
 }
 
 /// What happened to a lease.
@@ -242,8 +248,10 @@ pub struct LeaseAllocated {
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "it describes JSON that the view writes")]
 pub struct LeaseRenewed {
+    /// The new deadline.
+    new_expires_at: When,
     /// The new deadline, in nanoseconds since 1970 UTC, as a string of digits.
-    new_expires_at: String,
+    new_expires_at_ns: String,
 }
 
 /// Why a lease was revoked.

@@ -133,3 +133,18 @@ fn every_day_of_a_leap_year_is_an_instant() {
         schemas.check(when, &json!(instant)).unwrap_or_else(|why| panic!("{why}"));
     }
 }
+
+/// The reference page shows what the view writes (a test of the model compares them).
+#[test]
+fn the_records_of_the_reference_page_are_what_their_schemas_describe() {
+    let schemas = Schemas::new(leasehold_api::openapi());
+    let page = include_str!("../../../docs/reference/json-view.md");
+    let examples = page.split("```json\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let records = examples.filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let records: Vec<Value> = records.filter(|record| record.get("kind").is_some()).collect();
+    assert!(records.len() > 25, "{} records", records.len());
+    for record in records {
+        let schema = &schemas.document()["components"]["schemas"]["Record"];
+        schemas.check(schema, &record).unwrap_or_else(|why| panic!("{why}: {record}"));
+    }
+}

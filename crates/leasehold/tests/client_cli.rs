@@ -20,7 +20,7 @@ mod scrub;
 #[path = "client_cli/words.rs"]
 mod words;
 
-use common::daemon::{Daemon, granted, refuses, tells};
+use common::daemon::{AllocationNumber, Daemon, granted, refuses, tells};
 use common::said;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 pub(super) enum Of {
     /// The name under the field's own name, and the number under `…_id`. Either may be null.
     Named(&'static str),
-    /// The instant, and under `…_time` the same in RFC 3339.
+    /// The instant in RFC 3339, and under `…_ns` its nanoseconds.
     Instant(&'static str),
     MaybeInstant(&'static str),
     /// The length of time as text, and under `…_ns` its nanoseconds.
@@ -190,8 +190,8 @@ fn plain(name: &str) -> Of {
         "correlation_id" => ("Correlation ID; null if it is not known", maybe_text()),
         "maybe_correlation_id" => ("Correlation ID that the caller gave; null if it gave none", maybe_text()),
         "correlation_given" => ("Whether the caller gave the correlation ID", flag()),
-        "allocation_id" => ("Number of the allocation", count()),
-        "maybe_allocation_id" => ("Number of the allocation; null if it belongs to none", maybe_count()),
+        "allocation_id" => ("The allocation: `alloc-` and its number", text()),
+        "maybe_allocation_id" => ("The allocation: `alloc-` and its number; null if it belongs to none", maybe_text()),
         "app_instance_id" => ("Number of the app instance; null if there is none", maybe_count()),
         "attachment_id" => ("Number of the attachment; null if there is none", maybe_count()),
         "over_soft_quota_ids" => ("Numbers of the soft quotas that it exceeded", list(number())),
@@ -260,20 +260,20 @@ pub(super) fn add(fields: &[&str], properties: &mut Map<String, Value>) {
             schema["description"] = about.into();
             properties.insert(format!("{name}{suffix}"), schema);
         };
-        let null = |or_null: bool| if or_null { maybe_text() } else { text() };
-        let mut two = |about: &str, or_null: bool, suffix: &str, second: Value, first_as: &str, second_as: &str| {
-            put("", format!("{about}, {first_as}."), null(or_null));
-            put(suffix, format!("{about}, {second_as}."), second);
+        // The value as people read it, and its nanoseconds as a string of digits.
+        let mut exact = |about: &str, readable: Value, nanoseconds: Value| {
+            put("", format!("{about}."), readable);
+            put("_ns", format!("{about}, in nanoseconds."), nanoseconds);
         };
         match row(of) {
             Named(what) => {
                 put("", format!("Name of the {what}; null if there is none or it is not known."), maybe_text());
                 put("_id", format!("Number of the {what}; null if there is none."), maybe_number());
             }
-            Instant(about) => two(about, false, "_time", parts::when(false), "in nanoseconds since 1970", "as text"),
-            MaybeInstant(about) => two(about, true, "_time", parts::when(true), "in nanoseconds since 1970", "as text"),
-            Span(about) => two(about, false, "_ns", text(), "as text", "in nanoseconds"),
-            MaybeSpan(about) => two(about, true, "_ns", maybe_text(), "as text", "in nanoseconds"),
+            Instant(about) => exact(about, parts::when(false), text()),
+            MaybeInstant(about) => exact(about, parts::when(true), maybe_text()),
+            Span(about) => exact(about, text(), text()),
+            MaybeSpan(about) => exact(about, maybe_text(), maybe_text()),
             Plain(about, schema) => put("", format!("{about}."), schema),
             Several(fields) => add(fields, properties),
         }

@@ -13,6 +13,7 @@ async fn until(answer: &mut reqwest::Response, kind: &str) -> Vec<u64> {
         let piece = answer.chunk().await.expect("the stream goes on").expect("the stream goes on");
         text.push_str(std::str::from_utf8(&piece).expect("events are text"));
     }
+    text.lines().filter_map(|line| line.strip_prefix("data: ")).for_each(crate::conform::check_record);
     text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
 }
 

@@ -202,3 +202,16 @@ async fn read_to(method: Option<&str>, answer: reqwest::Response) -> Answer {
     conform::check(method, &path, status, media, &text);
     Answer { status, headers, text }
 }
+
+/// The number in the ID of an allocation.
+pub(crate) trait AllocationNumber {
+    fn allocation(&self) -> u64;
+}
+
+impl AllocationNumber for Value {
+    #[track_caller]
+    fn allocation(&self) -> u64 {
+        let number = self.as_str().and_then(|id| id.strip_prefix("alloc-")?.parse().ok());
+        number.unwrap_or_else(|| panic!("{self} is not the ID of an allocation"))
+    }
+}
