@@ -1,5 +1,6 @@
 //! Allocations: gangs of leases for one workload, granted all or none, and the queue they wait in.
 
+use crate::id::AllocationId;
 use crate::lease::{Ask, GrantedLease, Revocation};
 use crate::once;
 use crate::time::{Ttl, When};
@@ -89,8 +90,8 @@ pub struct Replica {
 pub struct Submitted {
     /// Sequence number of the record that sealed it.
     pub sequence: u64,
-    /// Number of the allocation, which is that sequence number.
-    pub id: u64,
+    /// The allocation: `alloc-` and its number, which is that sequence number.
+    pub id: AllocationId,
     /// State of the allocation: `pending` if it waits in the queue.
     pub state: AllocationState,
     /// When it was submitted.
@@ -115,8 +116,8 @@ pub struct Asked {
 /// An allocation in its current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Allocation {
-    /// Number of the allocation: the sequence number of the record that submitted it.
-    pub id: u64,
+    /// The allocation: `alloc-` and its number, which is the sequence number of the record that submitted it.
+    pub id: AllocationId,
     /// State of the allocation.
     pub state: AllocationState,
     /// Name of the tenant.
@@ -255,10 +256,10 @@ pub struct Waiting {
     /// How much more of the class would have to be free, in billing units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<String>,
-    /// Number of the higher-ranked allocation that it would delay. Absent for other reasons, and if the caller may not
+    /// The higher-ranked allocation that it would delay. Absent for other reasons, and if the caller may not
     /// see that allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead: Option<u64>,
+    pub ahead: Option<AllocationId>,
     /// When that higher-ranked allocation starts at the latest. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_starts_by: Option<When>,
@@ -298,8 +299,8 @@ pub struct AllocationList {
 pub struct AllocationChanged {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// Number of the allocation.
-    pub id: u64,
+    /// The allocation: `alloc-` and its number.
+    pub id: AllocationId,
     /// State of the allocation after the change.
     pub state: AllocationState,
 }

@@ -1,6 +1,7 @@
 //! The endpoints. The server's routes and access checks, the OpenAPI document, the client's methods and the access
 //! tests are all made from the table in `table.rs`, which declares each endpoint once.
 
+pub(crate) mod examples;
 mod parameter;
 mod roles;
 mod schemas;
@@ -14,7 +15,10 @@ use schemars::{Schema, SchemaGenerator};
 pub enum Method {
     Get,
     Post,
+    /// Replaces an object.
     Put,
+    /// Changes the fields that are given.
+    Patch,
     Delete,
 }
 
@@ -24,6 +28,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }

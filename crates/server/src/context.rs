@@ -215,8 +215,12 @@ fn decode(text: &str) -> Option<String> {
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let most = if endpoint.id == by_id::batch.id { app.settings.batch_body_bytes() } else { app.settings.body_bytes() };
-    let too_large =
-        || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
+    let too_large = || {
+        codes::BODY_TOO_LARGE
+            .problem(format!("The body is larger than {most} bytes."))
+            .with("limit", most.to_string())
+            .with("unit", "byte")
+    };
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());

@@ -138,7 +138,8 @@ impl Explainer<'_> {
     fn victim(&self, lease: &Lease) -> api::Victim {
         let seen = self.caller.sees_lease(lease.tenant, Some(lease.project), lease.node);
         api::Victim {
-            lease_id: seen.then(|| self.app.lease_id(lease.number)),
+            lease_id: seen.then(|| lease.number.to_string()),
+            lease_uid: seen.then(|| self.app.lease_uid(lease.number)),
             tenant: self.tenant(lease.tenant),
             priority: lease.priority.to_string(),
             class: self.state.class(lease.class).map_or_else(String::new, |class| class.name.to_string()),

@@ -57,9 +57,10 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
     let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, row.life.sequence);
     let labels = rare.into_iter().flat_map(|rare| &rare.labels);
     api::Lease {
-        id: app.lease_id(row.lease),
-        gang_id: app.lease_id(row.gang()),
-        allocation_id: row.allocation.map(|allocation| allocation.0),
+        id: row.lease.to_string(),
+        uid: app.lease_uid(row.lease),
+        gang_id: row.gang().to_string(),
+        allocation_id: row.allocation.map(api::AllocationId::from),
         app_instance: row.app_instance.map(|app| app.0),
         state: standing,
         tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.settings.name), row.tenant),
@@ -167,6 +168,6 @@ fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api
 }
 
 fn granted(lease: api::Lease) -> api::GrantedLease {
-    let api::Lease { id, class, quantity, quanta, devices, .. } = lease;
-    api::GrantedLease { id, class, quantity, quanta, devices }
+    let api::Lease { id, uid, class, quantity, quanta, devices, .. } = lease;
+    api::GrantedLease { id, uid, class, quantity, quanta, devices }
 }

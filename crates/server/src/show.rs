@@ -244,9 +244,10 @@ pub(crate) fn devices(set: u64) -> Vec<u32> {
 pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     let class = state.class(lease.class);
     api::Lease {
-        id: app.lease_id(lease.number),
-        gang_id: app.lease_id(lease.gang),
-        allocation_id: lease.of.map(|allocation| allocation.0),
+        id: lease.number.to_string(),
+        uid: app.lease_uid(lease.number),
+        gang_id: lease.gang.to_string(),
+        allocation_id: lease.of.map(api::AllocationId::from),
         app_instance: state.app_instance_of(lease.number).map(|app| app.0),
         state: lease_state(lease.phase),
         tenant: tenant_name(state, lease.tenant),

@@ -5,17 +5,16 @@ use super::object::{Object, count, devices};
 use super::{Directory, placement};
 use leasehold_model::allocation::{AllocationSpec, Domain};
 use leasehold_model::body::{AllocationDenied, Asks, Body, ReplicaPlacement};
-use leasehold_model::id::PublicId;
+use leasehold_model::id::{AllocationNo, PublicId};
 use leasehold_model::record::Record;
 use serde_json::Value;
 
 pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record) -> Object<'a> {
-    let of =
-        |shown: Object<'a>, number: leasehold_model::id::AllocationNo| shown.field("allocation_id", count(number.0));
+    let of = |shown: Object<'a>, number: AllocationNo| shown.field("allocation_id", number.to_string());
     match &record.body {
         // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
-            spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec)
+            spec(shown.field("allocation_id", AllocationNo(record.sequence).to_string()), directory, &submitted.spec)
         }
         Body::AllocationDenied(body) => denied(shown, directory, body),
         Body::AllocationPlaced(body) => of(shown, body.allocation)

@@ -284,7 +284,7 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .field("control_plane", granted.control_plane)
         .field("correlation_id", correlation)
         .field("correlation_given", granted.correlation.is_some())
-        .field("allocation_id", granted.allocation.map(|no| count(no.0)))
+        .field("allocation_id", granted.allocation.map(|no| no.to_string()))
         .field("app_instance_id", granted.app_instance.map(|no| count(no.0)))
         .field("attachment_id", granted.attachment.map(|no| count(no.0)))
         .named("source_project", granted.source_project)

@@ -32,8 +32,10 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
             all(granted_leases(granted), json!({ "Allocated": { "duration_secs": duration_secs } }))
         }
         Body::Renewed(renewed) => {
-            let new_expires_at = |renewal: &Renewal| renewal.expires_at.0.to_string();
-            let renewed_to = |r| json!({ "Renewed": { "new_expires_at": new_expires_at(r) } });
+            let renewed_to = |renewal: &Renewal| {
+                let at = renewal.expires_at;
+                json!({ "Renewed": { "new_expires_at": at.to_string(), "new_expires_at_ns": at.0.to_string() } })
+            };
             renewed.renewals.iter().map(|renewal| (renewal.lease, renewed_to(renewal))).collect()
         }
         Body::Released(released) => all(released.leases.leases(), "Released"),
@@ -76,7 +78,7 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
     Object::new(directory)
         .field("event_id", public_id(directory, IdKind::LeaseEvent, position, record.sequence))
         // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2).
-        .field("timestamp", record.effective_at.0.to_string())
+        .instant("timestamp", record.effective_at)
         .field("event_type", event_type)
         .field("lease_id", public_id(directory, IdKind::Lease, 0, number.0))
         .field("lease", number.to_string())

@@ -67,7 +67,7 @@ pub(super) const books: &[Query] = &[
     one("tier", "Only of this tier.", text),
     priority[0],
     one("tag", "Only with this accounting tag.", text),
-    one("allocation", "Only for this allocation: its number.", sequence),
+    one("allocation", "Only for this allocation: `alloc-` and its number, or the number.", text),
     one("app_instance", "Only for this app instance: its number.", sequence),
     one("workload", "Only for this workload.", text),
 ];

@@ -1,6 +1,6 @@
 //! `leasehold lease …`.
 
-use super::alloc::{self, wait_for_lease};
+use super::alloc::wait_for_lease;
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
 use super::lease_request;
@@ -113,7 +113,7 @@ fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
     let mut table = Table::new(&headings).shrink_first(&["id", "class"]);
     for lease in &granted.leases {
         let quantity = classes.with_unit(&lease.class, &lease.quantity);
-        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.id.clone()]);
+        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.uid.clone()]);
     }
     let details = Details::new()
         .add("node", &granted.node)
@@ -213,9 +213,9 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
     });
     Details::new()
         .add("lease", short(&lease.id))
-        .add("id", &lease.id)
+        .add("id", &lease.uid)
         .maybe("granted with", gang)
-        .maybe("allocation", lease.allocation_id.map(alloc::name))
+        .maybe("allocation", lease.allocation_id.map(|allocation| allocation.to_string()))
         .maybe("app instance", lease.app_instance)
         .add("state", session.paint.paint(style(lease.state), &word(lease.state)))
         .add("tenant", &lease.tenant)

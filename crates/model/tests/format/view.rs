@@ -85,8 +85,8 @@ fn the_parts_of_a_full_head_are_all_shown() {
         ("affected_hcl_entry", json!("hcl/9")),
         ("dra_claim_id", json!("claim-9")),
         ("continues", json!(true)),
-        ("effective_at", json!("1767225599998500000")),
-        ("effective_at_time", json!("2025-12-31T23:59:59.9985Z")),
+        ("effective_at", json!("2025-12-31T23:59:59.9985Z")),
+        ("effective_at_ns", json!("1767225599998500000")),
     ];
     for (field, value) in expected {
         assert_eq!(shown[field], value, "{field}");
@@ -138,7 +138,7 @@ fn a_reader_that_begins_in_the_middle_shows_numbers_and_the_same_ids() {
     let event = &events(&after_grant[1])[0];
     assert_eq!((&event["lease"], &event["lease_id"]), (&json!("lease-42"), &Value::Null));
     assert_eq!((&event["tenant_id"], &event["capacity"]), (&json!(1), &Value::Null));
-    assert_eq!(event["event_type"]["Renewed"]["new_expires_at"], "1767232870000000000");
+    assert_eq!(event["event_type"]["Renewed"]["new_expires_at_ns"], "1767232870000000000");
     after_grant.iter().for_each(check_complete);
 }
 

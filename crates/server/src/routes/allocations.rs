@@ -8,8 +8,8 @@ use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
 use crate::{books, past, show};
 use leasehold_api::{
-    AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation,
-    Problem, SubmitAllocation, When, codes, limits,
+    AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState, CheckpointReport,
+    CompleteAllocation, Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
@@ -28,9 +28,7 @@ pub(super) fn subject(context: &Context) -> Result<AllocationNo, Problem> {
 
 /// Parses an allocation: its number, or `alloc-` and the number.
 pub(super) fn number(text: &str) -> Result<AllocationNo, Problem> {
-    let digits = text.strip_prefix("alloc-").unwrap_or(text);
-    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
-    digits.parse().ok().filter(|_| plain).map(AllocationNo).ok_or_else(|| no_allocation(text))
+    text.parse().map(|AllocationId(number)| AllocationNo(number)).map_err(|_| no_allocation(text))
 }
 
 fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(Identity, AllocationSpec), Problem> {
@@ -121,7 +119,7 @@ async fn seal_report(context: &Context, command: Command) -> Answer {
     let sealed = context.seal(command).await?;
     let state = sealed.records.iter().rev().find_map(|record| state_after(&record.body));
     let state = state.ok_or_else(|| codes::INTERNAL.problem("Nothing was sealed about the allocation."))?;
-    json(200, &AllocationChanged { sequence: sealed.sequence(), id: number.0, state })
+    json(200, &AllocationChanged { sequence: sealed.sequence(), id: number.into(), state })
 }
 
 pub(super) async fn start_allocation(context: Context) -> Answer {
@@ -214,7 +212,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
         let standings = app.now.read(|state| state.standings(app.time().max(state.last_stamp())));
         let positions = standings.in_order();
         for found in allocations.iter_mut().filter(|found| found.state.is_queued()) {
-            found.position = positions.of(AllocationNo(found.id));
+            found.position = positions.of(AllocationNo(found.id.0));
         }
     }
     json(200, &AllocationList { allocations, next_cursor })
@@ -278,6 +276,7 @@ fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Opt
         let last = replicas.last_mut().expect("one was just made");
         last.leases.push(leasehold_api::GrantedLease {
             id: shown.id,
+            uid: shown.uid,
             class: shown.class,
             quantity: shown.quantity,
             quanta: shown.quanta,

@@ -54,7 +54,10 @@ pub(super) async fn batch(context: Context) -> Answer {
     if operations.len() > limits::BATCH_OPERATIONS_MAX {
         let most = limits::BATCH_OPERATIONS_MAX;
         let detail = format!("The batch has {} operations; the limit is {most}.", operations.len());
-        return Err(codes::TOO_MANY_OPERATIONS.problem(detail).with("limit", most));
+        return Err(codes::TOO_MANY_OPERATIONS
+            .problem(detail)
+            .with("limit", most.to_string())
+            .with("unit", "operation"));
     }
     let (app, caller) = (&*context.app, context.caller());
     rate(app, caller, u32::try_from(operations.len()).unwrap_or(u32::MAX))?;

@@ -9,7 +9,7 @@ use leasehold_api::{Problem, Role, codes};
 use leasehold_books::{BadBuckets, Bucket, Buckets, Dim, Filter, Question, month_of};
 use leasehold_engine::State;
 use leasehold_meter::Window;
-use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, Priority, ResourceKind, Words};
+use leasehold_model::{AppInstanceNo, ClassNo, Instant, Name, Priority, ResourceKind, Words};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -129,7 +129,7 @@ impl BooksQuery {
             filter.node = Some(named("node", names::node_for_request(state, text))?);
         }
         filter.priority = word(context, "priority")?;
-        filter.allocation = context.number("allocation")?.map(AllocationNo);
+        filter.allocation = context.query("allocation").map(super::allocations::number).transpose()?;
         filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
         filter.workload = names::optional_name("workload", context.query("workload"))?;
         filter.classes = classes(context, state)?;

@@ -262,9 +262,14 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let generation = context.caller().checked_generation(confirm.generation)?;
     let mut refused = std::collections::BTreeMap::new();
     let mut leases = command::LeaseList::new();
+    // The answer names each lease as the caller did: agents look for what they sent.
+    let mut named = std::collections::BTreeMap::new();
     for text in &confirm.leases {
         match context.app.lease_number(text) {
-            Some(lease) => leases.push(lease),
+            Some(lease) => {
+                leases.push(lease);
+                named.insert(lease, text.clone());
+            }
             None => {
                 refused.insert(text.clone(), no_lease(text));
             }
@@ -276,11 +281,12 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let command = command::ConfirmTeardown { node, leases, generation };
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
+    let name = |lease: LeaseNo| named.get(&lease).cloned().unwrap_or_else(|| lease.to_string());
     app.now.read(|state| {
         let why = |why| crate::problem::refusal_for(state, context.caller(), why);
-        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
+        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (name(*lease), why(refusal))));
     });
-    let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
+    let confirmed = answer::torn_down(&sealed).map(name).collect();
     json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
 }
 
@@ -406,5 +412,6 @@ pub(super) async fn lease_history(context: Context) -> Answer {
     let (row, _) = find(&context, number).await?.ok_or_else(|| no_lease(context.subject()))?;
     let life = (row.life.sequence, row.life.closed_at);
     let (records, next) = scan(&app, context.caller(), move |app| of_lease(app, number, life, after, limit)).await?;
-    json(200, &History { id: app.lease_id(number), records, next_cursor: next.map(cursor_after) })
+    let (id, uid) = (number.to_string(), app.lease_uid(number));
+    json(200, &History { id, uid, records, next_cursor: next.map(cursor_after) })
 }

@@ -73,6 +73,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
             Method::Put => MethodFilter::PUT,
+            // Partial changes were made by PUT once; clients of that time are still served.
+            Method::Patch if endpoint.id == by_id::update_tenant.id => MethodFilter::PATCH,
+            Method::Patch => MethodFilter::PATCH.or(MethodFilter::PUT),
             Method::Delete => MethodFilter::DELETE,
         };
         let route = Arc::new(Route { place, endpoint, serve });

@@ -43,7 +43,8 @@ fn first_answer(app: &App, row: &Row) -> Option<Released> {
     let at_once = row.life.closed_at == Some(ended_at);
     Some(Released {
         sequence: ending.sequence,
-        id: app.lease_id(row.lease),
+        id: row.lease.to_string(),
+        uid: app.lease_uid(row.lease),
         state: if at_once { LeaseState::Closed } else { LeaseState::Releasing },
         ended_at: When(ended_at),
         activity_problem: None,

@@ -110,8 +110,9 @@ async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
     assert_eq!(problem.detail, "Tenant \"physics\" would exceed its quota of h100 (used 1, requested 8, limit 6 GPU).");
     assert_eq!(
         (&problem.members["used"], &problem.members["requested"], &problem.members["limit"]),
-        (&json!(1), &json!(8), &json!(6))
+        (&json!("1"), &json!("8"), &json!("6"))
     );
+    assert_eq!(problem.members["unit"], "GPU");
     assert_eq!(first.headers["content-type"], "application/problem+json");
     let again = crate::world::read(send("k", ask(8)).await.expect("an answer")).await;
     let until = |answer: &crate::world::Answer| answer.headers["idempotency-key-remembered-until"].clone();

@@ -68,8 +68,8 @@ impl World {
             let records = export.text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
             let mut events = records.filter(|record| record["kind"] == kind);
             let of_lease = |record: Value| record["lease_events"].as_array().cloned().unwrap_or_default();
-            let found = events.find_map(|record| of_lease(record).into_iter().find(|event| event["lease_id"] == id));
-            number(&found.unwrap_or_else(|| panic!("no {kind}"))["timestamp"])
+            let found = events.find_map(|record| of_lease(record).into_iter().find(|event| event["lease"] == id));
+            number(&found.unwrap_or_else(|| panic!("no {kind}"))["timestamp_ns"])
         };
         Story { from_ns: stamp("lease.granted"), to_ns: stamp("lease.released"), until }
     }

@@ -1,7 +1,7 @@
 //! Leases and allocations of any time: everything a closed one shows, lists by window, pages while things close, and what
 //! tenants see of each other's past.
 
-use crate::world::World;
+use crate::world::{AllocationNumber as _, World};
 use leasehold_api::{Method, Role};
 use serde_json::{Value, json};
 
@@ -172,7 +172,7 @@ async fn allocations_that_are_over_are_listed_too() {
         "asks": [{ "class": "h100", "quantity": 1 }] });
     let mut submitted = Vec::new();
     for end in ["complete", "cancel", ""] {
-        let one = world.post("/api/v1/allocations", asked.clone()).await.expect(201)["id"].as_u64().expect("a number");
+        let one = world.post("/api/v1/allocations", asked.clone()).await.expect(201)["id"].allocation();
         if !end.is_empty() {
             world.post(&format!("/api/v1/allocations/{one}/{end}"), json!({})).await.expect(200);
         }
@@ -181,7 +181,7 @@ async fn allocations_that_are_over_are_listed_too() {
     let numbers = async |token: &str, query: &str| {
         let list = world.send(Some(token), Method::Get, &format!("/api/v1/allocations{query}"), None).await.expect(200);
         let all = list["allocations"].as_array().expect("a list").clone();
-        all.iter().map(|one| one["id"].as_u64().expect("a number")).collect::<Vec<_>>()
+        all.iter().map(|one| one["id"].allocation()).collect::<Vec<_>>()
     };
     let operator = &world.operator;
     assert_eq!(numbers(operator, "").await, submitted[2..]);
@@ -198,6 +198,6 @@ async fn allocations_that_are_over_are_listed_too() {
     assert_eq!(numbers(operator, &format!("?from=2001-01-01T00:00:00Z&limit=2&cursor={next}")).await, submitted[1..]);
     // The leases of one that is over.
     let leases = world.get(&format!("/api/v1/leases?allocation=alloc-{}", submitted[0])).await.expect(200);
-    assert_eq!(leases["leases"][0]["allocation_id"], submitted[0]);
+    assert_eq!(leases["leases"][0]["allocation_id"], format!("alloc-{}", submitted[0]));
     world.stop().await;
 }
