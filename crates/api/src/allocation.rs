@@ -64,9 +64,16 @@ pub struct SubmitAllocation {
     /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
+    /// Correlation ID that groups related requests: a UUID, or 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
+    /// A reference chosen by the caller; the records of the allocation and of its leases show it as
+    /// `affected_hcl_entry`. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hcl_entry: Option<String>,
+    /// Reference to a Kubernetes DRA claim, shown in the same records. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dra_claim_id: Option<String>,
 }
 
 /// Placement of one replica, with its leases.
@@ -96,7 +103,7 @@ pub struct Submitted {
     pub state: AllocationState,
     /// When it was submitted.
     pub submitted_at: When,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits.
+    /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// Placement of its replicas; empty if it could not start at once.
     pub replicas: Vec<Replica>,
@@ -155,7 +162,7 @@ pub struct Allocation {
     /// Number of the app instance that it is for. Absent if it is for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits.
+    /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// When it was submitted.
     pub submitted_at: When,

@@ -58,7 +58,7 @@ pub struct RequestLease {
     /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
+    /// Correlation ID that groups related requests: a UUID, or 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// A reference chosen by the caller; records show it as `affected_hcl_entry`. None unless given.
@@ -104,7 +104,7 @@ pub struct Granted {
     pub granted_at: When,
     /// Deadline: the leases end here unless they are renewed.
     pub expires_at: When,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits.
+    /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// Numbers of the soft quotas that the grant exceeded. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -302,8 +302,8 @@ pub enum LeaseEnd {
     NodeLost,
 }
 
-/// A lease in its current state. Lists of leases that are not closed leave out `workload`, `labels`, `correlation_id`,
-/// `sequence`, `end`, `revocation`, `fenced_at` and `closed_at`.
+/// A lease in its current state. Lists of leases that are not closed leave out `labels`, `sequence`, `end`,
+/// `revocation`, `fenced_at` and `closed_at`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
     /// The lease: `lease-` and its number.
@@ -353,7 +353,7 @@ pub struct Lease {
     pub sensitive: bool,
     /// Whether it was granted beyond a soft quota.
     pub over_soft: bool,
-    /// Correlation ID of the request, as 32 hexadecimal digits.
+    /// Correlation ID of the request, as a UUID. All leases of an allocation have that of the allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// Sequence number of the record that granted it.

@@ -87,6 +87,18 @@ impl RequestLease {
 }
 
 fields! {
+    /// An allocation to submit, with references of the caller that its records carry.
+    pub struct SubmitAllocation { pub spec: AllocationSpec }
+    added { 1 pub hcl_entry: Option<Name>, 2 pub dra_claim_id: Option<Name> }
+}
+
+impl From<AllocationSpec> for SubmitAllocation {
+    fn from(spec: AllocationSpec) -> Self {
+        Self { spec, hcl_entry: None, dra_claim_id: None }
+    }
+}
+
+fields! {
     /// One lease to renew for `ttl` from now, with its activity report.
     pub struct RenewOne { pub lease: LeaseNo, pub ttl: Span, pub activity: Option<Activity> }
 }
@@ -306,7 +318,7 @@ commands! {
     /// An operator confirms that fenced capacity is clean.
     7 Unfence(LeaseList) "unfence",
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
-    10 SubmitAllocation(AllocationSpec) "submit_allocation",
+    10 SubmitAllocation(SubmitAllocation) "submit_allocation",
     11 StartAllocation(AllocationNo) "start_allocation",
     12 BeginCheckpoint(AllocationNo) "begin_checkpoint",
     13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
@@ -488,9 +500,9 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
             check_asks(&request.asks)?;
             check_labels(&request.labels, LABELS_PER_NODE_MAX)
         }
-        Command::SubmitAllocation(spec) => {
-            check_asks(&spec.asks)?;
-            check_labels(&spec.labels, LABELS_PER_ALLOCATION_MAX)
+        Command::SubmitAllocation(submit) => {
+            check_asks(&submit.spec.asks)?;
+            check_labels(&submit.spec.labels, LABELS_PER_ALLOCATION_MAX)
         }
         Command::PutNode(put) => {
             check_labels(&put.labels, LABELS_PER_NODE_MAX)?;
@@ -536,8 +548,10 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         Command::Request(request) if request.profile.is_some() => {
             Command::Request(RequestLease { profile: None, ..request.clone() }).put(payload);
         }
-        Command::SubmitAllocation(spec) if spec.profile.is_some() => {
-            Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
+        Command::SubmitAllocation(submit) if submit.spec.profile.is_some() => {
+            let mut submit = submit.clone();
+            submit.spec.profile = None;
+            Command::SubmitAllocation(submit).put(payload);
         }
         // A new secret is generated each time the request is sent.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),

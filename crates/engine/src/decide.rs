@@ -284,7 +284,7 @@ impl Draft<'_> {
             Command::ConfirmTeardown(confirm) => self.confirm_teardown(confirm),
             Command::Unfence(leases) => self.unfence(leases),
             Command::ReportActivity(reports) => self.report_activity(reports),
-            Command::SubmitAllocation(spec) => self.submit_allocation(spec).map(done),
+            Command::SubmitAllocation(submit) => self.submit_allocation(submit).map(done),
             Command::StartAllocation(number) => self.start_allocation(*number).map(done),
             Command::BeginCheckpoint(number) => self.begin_checkpoint(*number).map(done),
             Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),

@@ -37,9 +37,11 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::Granted(granted) => of_command(Some(granted.rules_version), Command::Request(request_of_grant(granted))),
         Body::Denied(denied) => of_command(Some(denied.rules_version), Command::Request(request_of_denial(denied))),
         Body::AllocationDenied(denied) => {
-            of_command(Some(denied.rules_version), Command::SubmitAllocation(denied.spec.clone()))
+            of_command(Some(denied.rules_version), Command::SubmitAllocation(denied.spec.clone().into()))
         }
-        Body::AllocationSubmitted(submitted) => of_command(None, Command::SubmitAllocation(submitted.spec.clone())),
+        Body::AllocationSubmitted(submitted) => {
+            of_command(None, Command::SubmitAllocation(submitted.spec.clone().into()))
+        }
         Body::AllocationPlaced(placed) => of_engine(Some(placed.rules_version)),
         Body::PreemptionDecided(decided) => of_engine(Some(decided.rules_version)),
         Body::ReservationDropped(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) => of_engine(None),

@@ -11,6 +11,7 @@ mod keys;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
+use crate::holder::Named;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::quota::{Episode, Quota};
@@ -22,9 +23,10 @@ use leasehold_model::limits::CLASSES_PER_NODE_MAX;
 use leasehold_model::{Instant, Name, NodeNo, Quanta, QuotaNo, TenantNo, TenantSettings, TokenNo};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 11;
+const SNAPSHOT_VERSION: u32 = 12;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -269,7 +271,8 @@ impl State {
         let instance: Option<u128> = Field::get(r)?;
         node.agent = instance.map(|instance| Agent { generation: node.last_generation, instance });
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
-        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)? };
+        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)?, floor: Field::get(r)? };
+        node.fenced_at = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -341,6 +344,8 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.condition.throttled.put(out);
     n.heat.level.put(out);
     n.heat.step.put(out);
+    n.heat.floor.put(out);
+    n.fenced_at.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);
@@ -430,6 +435,9 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.over_soft.put(out);
     l.of.put(out);
     l.crowd.put(out);
+    l.request.put(out);
+    l.workload().cloned().put(out);
+    l.named.as_ref().and_then(|named| named.correlation).put(out);
 }
 
 fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
@@ -438,7 +446,7 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         .0
         .checked_sub(u64::get(r)?)
         .ok_or(BadSnapshot::Inconsistent("a gang that begins after one of its members"))?;
-    Ok(Lease {
+    let mut lease = Lease {
         number,
         gang: leasehold_model::LeaseNo(gang),
         gang_len: Field::get(r)?,
@@ -465,7 +473,12 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         crowd: Field::get(r)?,
         node_next: NONE,
         node_prev: NONE,
-    })
+        request: Field::get(r)?,
+        named: None,
+    };
+    let named = Named { workload: Field::get(r)?, correlation: Field::get(r)? };
+    lease.named = (named != Named::default()).then(|| Arc::new(named));
+    Ok(lease)
 }
 
 fn put_gone(g: &Gone, out: &mut Vec<u8>) {

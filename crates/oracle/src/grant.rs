@@ -1,5 +1,6 @@
 //! Checks grants and denials by recomputing everything (SEMANTICS 4).
 
+use crate::holder::correlation;
 use crate::lease::{Lease, Phase};
 use crate::quota::Ruling;
 use crate::request::{Expected, RequestFacts};
@@ -31,6 +32,8 @@ impl World {
                 tenant: facts.tenant,
                 project: facts.project,
                 user: facts.user,
+                workload: record.identity.workload.clone(),
+                correlation: correlation(granted, granted.allocation, record.sequence),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,

@@ -30,6 +30,7 @@ mod foretell;
 mod gang;
 mod grant;
 mod heat;
+mod holder;
 mod invariants;
 mod lease;
 mod lifecycle;
@@ -49,7 +50,7 @@ mod usage;
 mod violation;
 mod world;
 
-pub use custody::Custody;
+pub use custody::{Custody, EndedClaim};
 pub use dice::Dice;
 pub use foretell::{BudgetWishes, Caller, Foretold, Wish};
 pub use leasehold_model::body::SettingsChanged as Settings;

@@ -4,6 +4,7 @@ use crate::acts::Sealing;
 use crate::allocation::Allocation;
 use crate::command::Command;
 use crate::gang::Occupancy;
+use crate::holder::correlation;
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::reservation::Reservation;
@@ -80,6 +81,7 @@ impl World {
             project,
             user: identity.user,
             workload: identity.workload.clone(),
+            references: (record.hcl_entry.clone(), record.dra_claim_id.clone()),
             spec: spec.clone(),
             state: AllocationState::Pending,
             submitted_at: record.stamp,
@@ -141,6 +143,7 @@ impl World {
     pub(crate) fn gang_granted(&mut self, record: &Record, granted: &Granted, number: AllocationNo) -> Checked {
         let of = &self.allocations[&number];
         let (tenant, project, user) = (of.tenant, of.project, of.user);
+        let workload = of.workload.clone();
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
@@ -157,6 +160,8 @@ impl World {
                 tenant,
                 project,
                 user,
+                workload: workload.clone(),
+                correlation: correlation(granted, Some(number), record.sequence),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,

@@ -154,10 +154,7 @@ fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &G
     out.extend_from_slice(b",\"expires_at\":");
     instant(out, record.stamp.saturating_add(granted.ttl));
     out.extend_from_slice(b",\"correlation_id\":");
-    match granted.correlation {
-        Some(id) => hex_id(out, id),
-        None => public_id(out, &app.genesis, IdKind::Correlation, record.sequence),
-    }
+    put!(out, "\"{}\"", granted.correlation_of(record.sequence).id(&app.genesis));
     if !granted.over_soft.is_empty() {
         let ids: Vec<u32> = granted.over_soft.iter().map(|quota| quota.0).collect();
         put!(out, ",\"over_soft_quota_ids\":{ids:?}");

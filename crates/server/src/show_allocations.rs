@@ -8,15 +8,13 @@ use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
 use leasehold_cell::Sealed;
 use leasehold_engine::{Allocation, Readers, State, WaitReason};
-use leasehold_model::body::{Body, Granted};
-use leasehold_model::id::IdKind;
+use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{
-    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PublicId, Quanta, Record, quantity,
+    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, Quanta, Record, quantity,
 };
 
 fn correlation(app: &App, number: AllocationNo, spec: &AllocationSpec) -> String {
-    let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, number.0);
-    spec.correlation.map_or_else(made, PublicId).to_string()
+    Correlation::or_derived(spec.correlation, number.0).id(&app.genesis).to_string()
 }
 
 /// An allocation as it was submitted.

@@ -79,7 +79,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::DeleteCeiling(gone) => {
             Wish::DeleteCeiling(CeilingDeleted { project: gone.project, app_instance: gone.app_instance })
         }
-        Command::SubmitAllocation(spec) => Wish::Submit(Box::new(spec.clone())),
+        Command::SubmitAllocation(submit) => Wish::Submit(Box::new(submit.spec.clone())),
         Command::StartAllocation(number) => Wish::Say(*number, Word::Start),
         Command::BeginCheckpoint(number) => Wish::Say(*number, Word::BeginCheckpoint),
         Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),

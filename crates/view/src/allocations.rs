@@ -1,11 +1,12 @@
 //! Allocations and preemptions as JSON.
 
 use super::body::{amount, denial_cause, labels};
+use super::correlation::correlation_id;
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
 use leasehold_model::allocation::{AllocationSpec, Domain};
-use leasehold_model::body::{AllocationDenied, Asks, Body, ReplicaPlacement};
-use leasehold_model::id::{AllocationNo, PublicId};
+use leasehold_model::body::{AllocationDenied, Asks, Body, Correlation, ReplicaPlacement};
+use leasehold_model::id::AllocationNo;
 use leasehold_model::record::Record;
 use serde_json::Value;
 
@@ -14,9 +15,10 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
     match &record.body {
         // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
-            spec(shown.field("allocation_id", AllocationNo(record.sequence).to_string()), directory, &submitted.spec)
+            let shown = shown.field("allocation_id", AllocationNo(record.sequence).to_string());
+            spec(shown, directory, record, &submitted.spec)
         }
-        Body::AllocationDenied(body) => denied(shown, directory, body),
+        Body::AllocationDenied(body) => denied(shown, directory, record, body),
         Body::AllocationPlaced(body) => of(shown, body.allocation)
             .field("attempt", body.attempt)
             .field("first_lease", body.first_lease.to_string())
@@ -75,7 +77,8 @@ fn asks(directory: &Directory, asks: &Asks) -> Value {
     asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done()).collect()
 }
 
-fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) -> Object<'a> {
+fn spec<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, spec: &AllocationSpec) -> Object<'a> {
+    let correlation = Correlation::or_derived(spec.correlation, record.sequence);
     shown
         .named("pool", spec.pool)
         .field("asks", asks(directory, &spec.asks))
@@ -91,14 +94,15 @@ fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) 
         .field("profile", spec.profile.map(placement::profile))
         .field("sensitive", spec.sensitive)
         .field("control_plane", spec.control_plane)
-        .field("correlation_id", spec.correlation.map(|id| PublicId(id).to_string()))
+        .field("correlation_id", correlation_id(directory, correlation))
+        .field("correlation_given", spec.correlation.is_some())
         .field("app_instance_id", spec.app_instance.map(|no| count(no.0)))
         .field("attachment_id", spec.attachment.map(|no| count(no.0)))
         .named("source_project", spec.source_project)
 }
 
-fn denied<'a>(shown: Object<'a>, directory: &'a Directory, denied: &AllocationDenied) -> Object<'a> {
-    spec(shown, directory, &denied.spec)
+fn denied<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, denied: &AllocationDenied) -> Object<'a> {
+    spec(shown, directory, record, &denied.spec)
         .field("rules_version", denied.rules_version)
         .field("cause", denial_cause(directory, denied.cause))
 }

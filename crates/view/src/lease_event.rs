@@ -3,6 +3,7 @@
 //! All fields are always present; unknown values are null.
 
 use super::Directory;
+use super::correlation::belongs_to;
 use super::directory::granted_leases;
 use super::object::{Object, count, devices, text, units};
 use super::record::public_id;
@@ -75,7 +76,7 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
     let class = lease.and_then(|lease| directory.class(lease.class));
     let torn_down_on = if let Body::TornDown(torn) = &record.body { Some(torn.node) } else { None };
     let node = torn_down_on.or(lease.map(|lease| lease.node));
-    Object::new(directory)
+    let shown = Object::new(directory)
         .field("event_id", public_id(directory, IdKind::LeaseEvent, position, record.sequence))
         // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2).
         .instant("timestamp", record.effective_at)
@@ -85,6 +86,8 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
         // A record contains data of one tenant only, so its tenant is that of the lease.
         .named("tenant", lease.and_then(|lease| lease.tenant).or(record.identity.tenant))
         .named("project", lease.and_then(|lease| lease.project))
+        .named("user", lease.and_then(|lease| lease.user))
+        .field("workload", text(lease.and_then(|lease| lease.workload.as_ref())))
         .field("accounting_tag", text(lease.and_then(|lease| lease.tag.as_deref())))
         .field("resource_type", class.map(|class| resource_type(class.kind)))
         .field("tier_kind", text(class.and_then(|class| class.tier.as_ref())))
@@ -94,8 +97,8 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
         .named("node", node)
         .field("devices", lease.map(|lease| devices(lease.devices)))
         .instant("granted_at", lease.map(|lease| lease.granted_at))
-        .instant("expires_at", lease.map(|lease| lease.expires_at))
-        .done()
+        .instant("expires_at", lease.map(|lease| lease.expires_at));
+    belongs_to(shown, directory, lease.map(|lease| lease.belongs_to)).done()
 }
 
 /// The names of resource kinds in lease events.

@@ -3,7 +3,7 @@
 use super::{Draft, Few};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
-use crate::command::{CompleteAllocation, ReportCheckpoint};
+use crate::command::{CompleteAllocation, ReportCheckpoint, SubmitAllocation};
 use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::placement::Tentative;
@@ -17,12 +17,20 @@ use leasehold_model::limits::{
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Span,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Record, Span,
 };
 
+impl SubmitAllocation {
+    /// Adds the references of the caller to a record.
+    fn refer(&self, record: &mut Record) {
+        record.hcl_entry = self.hcl_entry.clone();
+        record.dra_claim_id = self.dra_claim_id.clone();
+    }
+}
+
 impl Draft<'_> {
-    pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
-        let spec = self.check_spec(spec)?;
+    pub(super) fn submit_allocation(&mut self, submit: &SubmitAllocation) -> Result<(), Refusal> {
+        let spec = self.check_spec(&submit.spec)?;
         let context = self.request_context();
         let (tenant, _) = context.check_holder(spec.source_project)?;
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
@@ -43,7 +51,8 @@ impl Draft<'_> {
             _ => None,
         };
         if let Some(cause) = cause {
-            self.plain(AllocationDenied { spec, rules_version: RULES_VERSION, cause });
+            let denied = AllocationDenied { spec, rules_version: RULES_VERSION, cause };
+            self.emit(None, denied, |record| submit.refer(record));
             return Ok(());
         }
         if found.is_err() {
@@ -55,7 +64,7 @@ impl Draft<'_> {
             }
         }
         let number = AllocationNo(self.state().size());
-        self.plain(AllocationSubmitted { spec });
+        self.emit(None, AllocationSubmitted { spec }, |record| submit.refer(record));
         // The allocations before it were considered on the last pass, so it may start now.
         if let Ok(gang) = found {
             self.start_gang(number, gang);
@@ -184,7 +193,7 @@ impl Draft<'_> {
         }
         let closed = self.all_immediate(&held);
         let leases = held.iter().copied().collect();
-        self.emit_for(&identity, TeardownStarted { leases, cause: TeardownCause::Ready, closed });
+        self.emit_for(&identity, TeardownStarted { leases, cause: TeardownCause::Ready, closed, belongs_to: None });
         let tenant = identity.tenant.expect("an allocation has a tenant");
         self.close_immediate(tenant, &held, closed);
         self.settle_own(number);

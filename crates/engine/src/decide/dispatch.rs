@@ -9,6 +9,7 @@ use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
 use crate::assured_start::AssuredStart;
 use crate::gang::{Gang, NoGang};
+use crate::holder::by_holder;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
@@ -17,21 +18,40 @@ use crate::queue::{Line, Rank, ShapeKey};
 use crate::scheduler::{Blocked, Shape};
 use crate::view::View;
 use leasehold_model::body::{
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Members,
     PreemptionDecided, ReservationDropped, Revoked,
 };
-use leasehold_model::{AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, RULES_VERSION, Reason, Span};
+use leasehold_model::{
+    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, RULES_VERSION, Reason, Record, Span,
+};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    /// Adds a record on behalf of an allocation's holder, with the token of the caller.
+    /// Adds a record on behalf of a holder, with the token of the caller.
     pub(super) fn emit_for(&mut self, of: &Identity, body: impl Into<Body>) {
+        self.emit_shaped(of, body, |_| {});
+    }
+
+    /// The same, with other parts of the record's head.
+    pub(super) fn emit_shaped(&mut self, of: &Identity, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
         let of = of.clone();
         self.emit(of.tenant, body, |record| {
             let token = record.identity.token;
             record.identity = Identity { token, ..of };
+            shape(record);
         });
+    }
+
+    /// Revokes leases, with one record for each holder and each grace of their pools.
+    fn revoke_all(&mut self, leases: &[LeaseNo], reason: Reason) {
+        let found = leases.iter().map(|lease| self.state().lease(*lease).expect("a revoked lease is live"));
+        let groups = by_holder(found.map(|lease| (lease, self.pool_grace(lease.number))));
+        for ((holder, grace), leases) in groups {
+            let leases = leases.into_iter().collect();
+            let body = Revoked { leases, grace, belongs_to: Some(holder.belongs_to) };
+            self.emit_shaped(&holder.identity(), body, |record| record.reason = Some(reason));
+        }
     }
 
     /// Starts an attempt of an allocation on the capacity that was found for it.
@@ -75,7 +95,10 @@ impl Draft<'_> {
                 // The record of the submission has them.
                 labels: Vec::new(),
             };
-            self.emit_for(&identity, granted);
+            self.emit_shaped(&identity, granted, |record| {
+                record.hcl_entry = waits.hcl_entry.clone();
+                record.dra_claim_id = waits.dra_claim_id.clone();
+            });
         }
     }
 
@@ -97,10 +120,7 @@ impl Draft<'_> {
             _ => failed(allocation, end),
         };
         let (identity, at) = (found.identity(), found.ended_at);
-        self.emit(identity.tenant, body, |record| {
-            record.identity = Identity { token: record.identity.token, ..identity };
-            record.effective_at = at.min(record.stamp);
-        });
+        self.emit_shaped(&identity, body, |record| record.effective_at = at.min(record.stamp));
     }
 
     /// Revokes the other members of a gang after the involuntary end of one (SEMANTICS 3).
@@ -109,19 +129,7 @@ impl Draft<'_> {
             Some(AttemptEnd::NodeLost) => Reason::NodeLost,
             _ => Reason::Policy,
         };
-        let mut by_grace: BTreeMap<Span, Vec<LeaseNo>> = BTreeMap::new();
-        for lease in rest {
-            by_grace.entry(self.pool_grace(*lease)).or_default().push(*lease);
-        }
-        let identity = found.identity();
-        for (grace, leases) in by_grace {
-            let leases: Leases = leases.into_iter().collect();
-            let identity = identity.clone();
-            self.emit(identity.tenant, Revoked { leases, grace }, |record| {
-                record.reason = Some(reason);
-                record.identity = identity;
-            });
-        }
+        self.revoke_all(rest, reason);
     }
 
     /// Records an eviction and revokes the victims.
@@ -140,18 +148,7 @@ impl Draft<'_> {
             |_| {},
         );
         let reason = Reason::Preempted { by: sequence };
-        let mut groups: BTreeMap<_, Vec<LeaseNo>> = BTreeMap::new();
-        for lease in &victims.0 {
-            let tenant = self.state().lease(*lease).expect("a victim is live").tenant;
-            groups.entry((tenant, self.pool_grace(*lease))).or_default().push(*lease);
-        }
-        for ((tenant, grace), leases) in groups {
-            let leases: Leases = leases.into_iter().collect();
-            self.emit(Some(tenant), Revoked { leases, grace }, |record| {
-                record.reason = Some(reason);
-                record.identity = Identity { tenant: Some(tenant), ..Identity::default() };
-            });
-        }
+        self.revoke_all(&victims.0, reason);
     }
 }
 

@@ -38,6 +38,8 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.project.put(out);
     a.user.put(out);
     a.workload.put(out);
+    a.hcl_entry.put(out);
+    a.dra_claim_id.put(out);
     a.spec.put(out);
     a.state.put(out);
     a.submitted_at.put(out);
@@ -97,6 +99,8 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         project: Field::get(r)?,
         user: Field::get(r)?,
         workload: Field::get(r)?,
+        hcl_entry: Field::get(r)?,
+        dra_claim_id: Field::get(r)?,
         spec: AllocationSpec::get(r)?,
         state: Field::get(r)?,
         submitted_at: Field::get(r)?,

@@ -109,7 +109,7 @@ impl State {
     pub(super) fn check_nodes(&self) -> Checked {
         for node in self.nodes() {
             demand(self.pool(node.pool).is_some(), "a node without a pool")?;
-            demand(node.heat.level <= HEAT_MAX, "the heat of a node is too high")?;
+            demand(node.heat.level.max(node.heat.floor) <= HEAT_MAX, "the heat of a node is too high")?;
         }
         Ok(())
     }

@@ -6,12 +6,14 @@ use crate::command::{key_scope, payload_hash};
 use crate::custody::Custody;
 use crate::follow::Follower;
 use crate::heat;
+use crate::holder::Named;
 use crate::idempotency::{KEY_LIMITS, KeptAs, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::Condition;
-use leasehold_model::body::{Body, Granted, TeardownStarted};
+use leasehold_model::body::{Body, Correlation, Granted, TeardownStarted};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{AllocationState, Idempotency, Instant, LeaseNo, Record, Span};
+use std::sync::Arc;
 
 type Folded = Result<(), &'static str>;
 
@@ -118,6 +120,7 @@ impl State {
                 self.epoch = started.epoch;
                 self.rules_version = Some(started.rules_version);
                 self.restart_limits(stamp, to);
+                self.restart_reports(stamp, to);
             }
             Body::Heartbeat(_)
             | Body::ClockJumped(_)
@@ -221,13 +224,12 @@ impl State {
             Body::NodeLost(n) => {
                 self.set_node_state(n.node, |node| node.lost = true, to)?;
                 self.heat(n.node, heat::LOST, stamp, to)?;
+                self.drop_report(n.node, stamp, to)?;
             }
             Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false, to)?,
             Body::NodeCondition(c) => {
-                let node = entry_mut(&mut self.nodes, c.node.0).ok_or("no such node")?;
                 let condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
-                let before = std::mem::replace(&mut node.condition, condition);
-                self.heat(c.node, heat::of_report(before, condition), stamp, to)?;
+                self.fold_condition(c.node, condition, stamp, to)?;
             }
             Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed, to)?,
             Body::NodesReleased(released) => self.fold_nodes_released(record, released, to)?,
@@ -237,6 +239,7 @@ impl State {
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
+                self.drop_report(detached.node, stamp, to)?;
             }
             Body::TokenIssued(issued) => self.fold_token(issued, stamp)?,
             Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
@@ -290,7 +293,7 @@ impl State {
                 }
             }
             Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down, to)?,
-            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, stamp, to)?,
+            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, (stamp, record.effective_at), to)?,
             Body::Unfenced(unfenced) => {
                 self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced, to)?
             }
@@ -359,6 +362,12 @@ impl State {
         let tag = owner.tag;
         entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
         let expires_at = record.stamp.checked_add(granted.ttl).ok_or("the deadline is later than any instant")?;
+        let (request, given) = match granted.correlation_of(record.sequence) {
+            Correlation::Given(id) => (record.sequence, Some(id)),
+            Correlation::Derived(sequence) => (sequence, None),
+        };
+        let named = Named { workload: record.identity.workload.clone(), correlation: given };
+        let named = (named != Named::default()).then(|| Arc::new(named));
         for (i, member) in (0u64..).zip(&granted.members) {
             let mut lease = Lease {
                 number: LeaseNo(granted.first_lease.0 + i),
@@ -368,6 +377,8 @@ impl State {
                 project,
                 user: record.identity.user,
                 of: None,
+                request,
+                named: named.clone(),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,

@@ -4,7 +4,7 @@ use crate::support::World;
 use leasehold_engine::command::{
     CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
-    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
+    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;
@@ -392,7 +392,7 @@ impl Step {
         }
         match command {
             Command::Request(request) => request.sensitive = true,
-            Command::SubmitAllocation(spec) => spec.sensitive = true,
+            Command::SubmitAllocation(submit) => submit.spec.sensitive = true,
             _ => {}
         }
         let mut own = state.users().filter(|(_, user)| Some(user.tenant) == identity.tenant).map(|(number, _)| number);
@@ -606,7 +606,7 @@ impl Step {
             Action::Submit { class, quanta, replicas, priority: roll, bits, walltime } => {
                 let quanta = if *class == 0 && *quanta > 7 { 7 * (quanta % 2 + 1) } else { *quanta };
                 let bit = |n: u8| bits >> n & 1 == 1;
-                Command::SubmitAllocation(AllocationSpec {
+                Command::SubmitAllocation(SubmitAllocation::from(AllocationSpec {
                     replicas: *replicas,
                     priority: priority(*roll),
                     pool: (bit(0) && bit(1)).then_some(PoolNo(0)),
@@ -616,7 +616,7 @@ impl Step {
                     requeue: bit(5),
                     apart: (bit(6) && bit(7)).then_some(Domain::Node),
                     ..AllocationSpec::of([(ClassNo(*class), Quanta(quanta))].into_iter().collect())
-                })
+                }))
             }
             Action::Allocation { which, what, figure } => {
                 let live: Vec<AllocationNo> = state.allocations_after(None).map(|found| found.number).collect();

@@ -18,6 +18,7 @@ mod devices;
 mod explain;
 mod gangs;
 mod idempotency;
+mod identity;
 mod laws;
 mod lifecycle;
 mod nodes;

@@ -63,6 +63,12 @@ pub(crate) struct SubmitArgs {
     /// Use only nodes with this label; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
+    /// Reference of your own that is stored in the records as `affected_hcl_entry`
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hcl_entry: Option<String>,
+    /// ID of the DRA claim that the allocation serves, stored in the records
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) dra_claim_id: Option<String>,
     /// Begin in the state staging; `alloc start` reports when it runs
     #[arg(long)]
     pub(crate) staged: bool,

@@ -83,6 +83,8 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
+        hcl_entry: args.hcl_entry,
+        dra_claim_id: args.dra_claim_id,
     };
     let call = client.submit_allocation(&request);
     if !args.wait {

@@ -111,7 +111,10 @@ fn ids_lead_back_to_records_and_leases() {
     assert_eq!(id(&grant["event_id"]).number(genesis, id::IdKind::Record), Some(9));
     assert_eq!(id(&events(grant)[1]["lease_id"]).number(genesis, id::IdKind::Lease), Some(43));
     assert_eq!(id(&events(grant)[1]["event_id"]), PublicId::new(genesis, id::IdKind::LeaseEvent, 1, 9));
-    assert_eq!(id(&grant["body"]["correlation_id"]).number(genesis, id::IdKind::Correlation), Some(9));
+    // Correlation IDs are UUIDs.
+    let correlation =
+        CorrelationId::parse(grant["body"]["correlation_id"].as_str().expect("a string")).expect("a UUID");
+    assert_eq!(PublicId(correlation.0).number(genesis, id::IdKind::Correlation), Some(9));
 }
 
 #[test]
@@ -200,9 +203,9 @@ fn closed_leases_are_forgotten_once_they_were_shown() {
     // A fence holds on to its lease until an operator clears it.
     let ends: [(Body, usize); 4] = [
         (granted().into(), 1),
-        (Expired { leases: leases(&[42]), closed: false }.into(), 1),
-        (Fenced { leases: leases(&[42]) }.into(), 1),
-        (Unfenced { leases: leases(&[42]) }.into(), 0),
+        (Expired { leases: leases(&[42]), closed: false, belongs_to: None }.into(), 1),
+        (Fenced { leases: leases(&[42]), belongs_to: None }.into(), 1),
+        (Unfenced { leases: leases(&[42]), belongs_to: None }.into(), 0),
     ];
     for (sequence, (body, live)) in (0u64..).zip(ends) {
         let kind = body.word();

@@ -6,7 +6,7 @@ use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
-use crate::{books, past, show};
+use crate::{books, names, past, show};
 use leasehold_api::{
     AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState, CheckpointReport,
     CompleteAllocation, Problem, SubmitAllocation, When, codes, limits,
@@ -31,7 +31,11 @@ pub(super) fn number(text: &str) -> Result<AllocationNo, Problem> {
     text.parse().map(|AllocationId(number)| AllocationNo(number)).map_err(|_| no_allocation(text))
 }
 
-fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(Identity, AllocationSpec), Problem> {
+fn to_submission(
+    state: &State,
+    caller: &Caller,
+    asked: &SubmitAllocation,
+) -> Result<(Identity, command::SubmitAllocation), Problem> {
     let holder = Holder {
         tenant: asked.tenant.as_deref(),
         project: asked.project.as_deref(),
@@ -54,16 +58,21 @@ fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(
         correlation: correlation(asked.correlation_id.as_deref())?,
         ..AllocationSpec::of(asks(state, &asked.asks)?)
     };
-    Ok((holder.identity(state, caller)?, spec))
+    let submit = command::SubmitAllocation {
+        spec,
+        hcl_entry: names::optional_text("hcl_entry", asked.hcl_entry.as_deref())?,
+        dra_claim_id: names::optional_text("dra_claim_id", asked.dra_claim_id.as_deref())?,
+    };
+    Ok((holder.identity(state, caller)?, submit))
 }
 
 pub(super) async fn submit_allocation(context: Context) -> Answer {
     let asked: SubmitAllocation = context.body()?;
-    let (identity, mut spec) = context.app.now.read(|state| to_spec(state, context.caller(), &asked))?;
+    let (identity, mut submit) = context.app.now.read(|state| to_submission(state, context.caller(), &asked))?;
     if let (Some(tenant), Some(workload)) = (identity.tenant, &identity.workload) {
-        spec.profile = context.app.books.profiles.of(tenant, workload);
+        submit.spec.profile = context.app.books.profiles.of(tenant, workload);
     }
-    let sealed = context.seal_for(identity, Command::SubmitAllocation(spec)).await?;
+    let sealed = context.seal_for(identity, Command::SubmitAllocation(submit)).await?;
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 

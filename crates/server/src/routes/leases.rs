@@ -5,7 +5,7 @@ use super::listing::{ListQuery, Listed, Walk, page};
 use super::release_again;
 use crate::access::{Caller, visible_lease};
 use crate::answer;
-use crate::app::{App, hex_id};
+use crate::app::App;
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::record_leases::of_lease;
 use crate::scans::scan;
@@ -19,7 +19,9 @@ use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
-use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, ClassNo, CorrelationId, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span,
+};
 use smallvec::smallvec;
 
 pub(super) fn no_lease(text: &str) -> Problem {
@@ -67,9 +69,12 @@ pub(super) fn asks(state: &State, asked: &[Ask]) -> Result<Asks, Problem> {
 
 pub(super) fn correlation(text: Option<&str>) -> Result<Option<u128>, Problem> {
     let Some(text) = text else { return Ok(None) };
-    let bad =
-        || codes::BAD_ID.problem("`correlation_id` is not 32 hexadecimal digits.").with("field", "correlation_id");
-    hex_id(text).map(Some).ok_or_else(bad)
+    let bad = || {
+        codes::BAD_ID
+            .problem("`correlation_id` is neither a UUID nor 32 hexadecimal digits.")
+            .with("field", "correlation_id")
+    };
+    CorrelationId::parse(text).map(|id| Some(id.0)).ok_or_else(bad)
 }
 
 /// Numbers that are shown again must be exact in every JSON reader.

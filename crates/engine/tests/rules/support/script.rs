@@ -14,7 +14,7 @@ use expect_test::Expect;
 use leasehold_engine::command::{
     Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject,
     PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe,
-    RequestLease, Revoke, UpdateTenant,
+    RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
@@ -183,6 +183,7 @@ impl Story {
         let line = Line { words: rest, options };
         let mut identity = self.identity(who);
         identity.user = line.options.get("user").map(|user| self.user(user));
+        identity.workload = line.options.get("work").map(|text| name(text));
         identity.token = line.options.get("token").map(|no| TokenNo(no.parse().expect("a token")));
         let command = self.command(verb, &line);
         match line.options.get("key") {
@@ -258,12 +259,16 @@ impl Story {
                 labels: line.labels(),
                 source_project: line.options.get("source").map(|project| self.project(project)),
                 app_instance: line.number("app").map(AppInstanceNo),
+                correlation: line.number("corr").map(|number: u64| u128::from(number)),
+                hcl_entry: line.options.get("hcl").map(|text| name(text)),
+                dra_claim_id: line.options.get("dra").map(|text| name(text)),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
             "submit" => {
                 let domain =
                     |option: &str| line.options.get(option).map(|word| Domain::from_word(word).expect("a domain"));
-                Command::SubmitAllocation(AllocationSpec {
+                let spec = AllocationSpec {
+                    correlation: line.number("corr").map(|number: u64| u128::from(number)),
                     pool: line.options.get("pool").map(|pool| self.pool(pool)),
                     replicas: line.number("x").unwrap_or(1),
                     priority: line.priority("prio").unwrap_or(Priority::Standard),
@@ -277,6 +282,12 @@ impl Story {
                     sensitive: line.flag("sensitive"),
                     app_instance: line.number("app").map(AppInstanceNo),
                     ..AllocationSpec::of(self.asks(line).into_iter().collect())
+                };
+                let reference = |option: &str| line.options.get(option).map(|text| name(text));
+                Command::SubmitAllocation(SubmitAllocation {
+                    hcl_entry: reference("hcl"),
+                    dra_claim_id: reference("dra"),
+                    ..spec.into()
                 })
             }
             "start" => Command::StartAllocation(self.allocation(first)),
