@@ -432,6 +432,19 @@ fn later_bodies() -> Vec<Body> {
         Converted { format_version: 2 }.into(),
         TailResolved { action: TailAction::Cut, records: 300, bytes: 70_000 }.into(),
         TailResolved { action: TailAction::Accepted, records: 1, bytes: 0 }.into(),
+        ReservationTakenOver {
+            allocation: AllocationNo(310),
+            priority: Priority::Guaranteed,
+            rules_version: 4,
+            places: vec![ReplicaPlacement {
+                node: NodeNo(300),
+                members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+            }],
+            victims: Leases::default(),
+            awaited: leases(&[7, 42]),
+            dropped: vec![AllocationNo(300), AllocationNo(302)],
+        }
+        .into(),
     ]
 }
 

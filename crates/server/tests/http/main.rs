@@ -20,5 +20,6 @@ mod rates;
 mod scrub;
 mod scrub_forgery;
 mod streams;
+mod takeovers;
 mod words;
 mod world;
