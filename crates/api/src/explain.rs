@@ -104,17 +104,26 @@ pub struct Victim {
     pub lease_uid: Option<String>,
     /// Name of the tenant, or `another tenant`.
     pub tenant: String,
+    /// The holder as `tenant/project` with its user, or `another tenant`.
+    #[serde(default)]
+    pub holder: String,
     /// Priority class of the lease.
     pub priority: String,
     /// Name of the resource class.
     pub class: String,
     /// Amount in quanta.
     pub quanta: u64,
+    /// Amount with its billing unit, for example `2 GPU`.
+    #[serde(default)]
+    pub capacity: String,
     /// Name of the node. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Deadline of the lease.
     pub expires_at: When,
+    /// Time left until the deadline when it was chosen, or would be chosen.
+    #[serde(default)]
+    pub remaining: Ttl,
     /// Whether its capacity is free again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
@@ -140,6 +149,17 @@ pub struct DecidedEviction {
     pub nodes: Vec<String>,
     /// The leases that are evicted.
     pub victims: Vec<Victim>,
+    /// Leases that were ending already, whose capacity it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<Victim>,
+    /// Number of reservations of lower priority that were taken over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub taken_over: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How a lease or an attempt ended, or is about to end.

@@ -192,7 +192,7 @@ impl Books {
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
             | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) => {}
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) => {}
         }
         Ok(())
     }

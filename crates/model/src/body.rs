@@ -10,7 +10,7 @@ pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped,
+    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
 };
 pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
@@ -448,6 +448,7 @@ kinds! {
     94 "node.quarantine_cleared" QuarantineCleared,
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
+    110 "reservation.taken_over" ReservationTakenOver,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or

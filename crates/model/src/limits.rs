@@ -20,6 +20,8 @@ pub const LEASES_PER_RECORD_MAX: usize = 1024;
 pub const CLASSES_PER_REQUEST_MAX: usize = 16;
 /// Leases of one allocation; one record can contain all of them.
 pub const ALLOCATION_LEASES_MAX: usize = LEASES_PER_RECORD_MAX;
+/// Reservations that one decision can take over.
+pub const RESERVATIONS_TAKEN_MAX: usize = 1024;
 /// Labels that one allocation can require.
 pub const LABELS_PER_ALLOCATION_MAX: usize = 16;
 /// Waiting allocations of a tenant that has no own limit.

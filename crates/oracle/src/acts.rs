@@ -1,7 +1,7 @@
 //! Predicts automatic records exactly.
 //!
-//! First the ends of attempts, in order of number; then allocations whose victims are gone start, and those whose
-//! reservation failed drop it; then the moves of the queue. No command may be decided before all of them.
+//! First the ends of attempts, in order of number; then allocations whose reservation failed drop it; then the moves of
+//! the queue, with the starts of those whose victims are gone. No command may be decided before all of them.
 
 use crate::allocation::{Allocation, References};
 use crate::eviction::Plan;
@@ -13,7 +13,7 @@ use crate::violation::{Checked, demand};
 use crate::world::World;
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Granted, PreemptionDecided,
-    ReservationDropped, Revoked, TeardownStarted, TornDown,
+    ReservationDropped, ReservationTakenOver, Revoked, TeardownStarted, TornDown,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
@@ -70,13 +70,15 @@ impl World {
         if let Some(script) = self.allocations.values().find_map(|found| self.settle(found, s)) {
             return Some(script);
         }
-        if let Some(script) = self.allocations.values().find_map(|found| self.follow_reservation(found, s)) {
-            return Some(script);
+        let is_broken = |found: &&Allocation| found.reservation.as_ref().is_some_and(|kept| self.is_broken(kept));
+        if let Some(found) = self.allocations.values().find(is_broken) {
+            return Some(Self::drop_reservation(found, s));
         }
         match self.look(s.now) {
             Ok(_) => None,
             Err(Move::Start(number, gang)) => Some(self.start(&self.allocations[&number], &gang, s)),
-            Err(Move::Evict(number, plan)) => Some(self.evict(&self.allocations[&number], plan, s)),
+            Err(Move::MakeRoom(number, plan)) => Some(self.make_room(&self.allocations[&number], plan, s)),
+            Err(Move::Fulfil(number)) => Some(self.fulfil(&self.allocations[&number], s)),
         }
     }
 
@@ -130,16 +132,14 @@ impl World {
         groups.into_iter().map(line).collect()
     }
 
-    fn follow_reservation(&self, found: &Allocation, s: Sealing) -> Option<Script> {
-        let reservation = found.reservation.as_ref()?;
-        let dropped =
-            || Some(vec![Line::new(ReservationDropped { allocation: found.number }, found.identity(), s.now)]);
-        if self.is_broken(reservation) {
-            return dropped();
-        }
-        if !reservation.is_full() {
-            return None;
-        }
+    fn drop_reservation(found: &Allocation, s: Sealing) -> Script {
+        vec![Line::new(ReservationDropped { allocation: found.number }, found.identity(), s.now)]
+    }
+
+    /// An allocation whose reserved capacity is complete starts, if its quotas still allow it.
+    fn fulfil(&self, found: &Allocation, s: Sealing) -> Script {
+        let reservation = found.reservation.as_ref().expect("it is complete");
+        let dropped = || Self::drop_reservation(found, s);
         // Quotas are checked again before it starts (SEMANTICS 4).
         let demand = found.demand();
         let mut terms = self.gang_terms(&demand, s.now);
@@ -157,7 +157,7 @@ impl World {
         if terms.refusal.is_some() || !suits {
             return dropped();
         }
-        Some(self.start(found, &Gang { places: reservation.places.clone(), terms }, s))
+        self.start(found, &Gang { places: reservation.places.clone(), terms }, s)
     }
 
     /// The grants of a gang follow directly after the record of its placement.
@@ -205,13 +205,15 @@ impl World {
 
     /// The preemption decision, then the revocations of the victims, which refer to it and contain only their own
     /// tenant.
-    fn evict(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
-        let decided = PreemptionDecided {
-            allocation: found.number,
-            priority: found.spec.priority,
-            rules_version: s.rules_version,
-            places: plan.places,
-            victims: plan.victims.iter().copied().collect(),
+    fn make_room(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
+        let (allocation, priority, rules_version) = (found.number, found.spec.priority, s.rules_version);
+        let Plan { places, victims, awaited, dropped, .. } = plan.clone();
+        let victims = victims.into_iter().collect();
+        let decided: Body = if dropped.is_empty() {
+            PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+        } else {
+            let awaited = awaited.into_iter().collect();
+            ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
         };
         let mut script = vec![Line::new(decided, Identity::default(), s.now)];
         let reason = Reason::Preempted { by: s.sequence };

@@ -45,6 +45,7 @@ mod reservation;
 mod standing;
 mod submission;
 mod summary;
+mod takeover;
 mod transitions;
 mod usage;
 mod violation;

@@ -308,6 +308,10 @@ impl Oracle {
             Body::ActivityReported(body) => world.reported(record, &body.leases.0),
             Body::Preempted(_) => broken!("unknown-kind", "this kind is never written"),
             Body::PreemptionDecided(body) => world.preempted(record, body),
+            Body::ReservationTakenOver(body) => {
+                self.check_rules_version(body.rules_version)?;
+                self.world.taken_over(record, body)
+            }
             Body::ReservationDropped(body) => world.reservation_dropped(record, body.allocation),
             Body::AllocationSubmitted(body) => world.submitted(command, record, body, sealing),
             Body::AllocationDenied(body) => {

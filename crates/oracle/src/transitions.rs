@@ -12,7 +12,7 @@ use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{
     AllocationCheckpointed, AllocationCompleted, AllocationDenied, AllocationFailed, AllocationPlaced,
-    AllocationSubmitted, Granted, PreemptionDecided,
+    AllocationSubmitted, Granted, PreemptionDecided, ReservationTakenOver,
 };
 use leasehold_model::{
     AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Identity, Instant, LeaseNo, LimitKind, Reason, Record,
@@ -44,6 +44,7 @@ impl World {
         let follows = matches!(
             record.body,
             Body::PreemptionDecided(_)
+                | Body::ReservationTakenOver(_)
                 | Body::ReservationDropped(_)
                 | Body::AllocationPlaced(_)
                 | Body::AllocationSuspended(_)
@@ -258,6 +259,25 @@ impl World {
         demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", decided.allocation);
         let tenant = found.tenant;
         found.reservation = Some(Reservation::new(decided.places.clone(), decided.victims.0.to_vec()));
+        self.evictions.push((tenant, record.stamp, evicted));
+        Ok(())
+    }
+
+    /// Reservations of lower priority are taken over, as predicted: their holders wait in the queue again.
+    pub(crate) fn taken_over(&mut self, record: &Record, taken: &ReservationTakenOver) -> Checked {
+        let evicted: u64 =
+            taken.victims.0.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.quanta).sum();
+        for number in &taken.dropped {
+            let found = self.allocation(*number)?;
+            demand!(found.reservation.is_some(), "allocation-state", "{number} has no reservation");
+            demand!(found.spec.priority < taken.priority, "takeover", "{number} is not of lower priority");
+            found.reservation = None;
+        }
+        let found = self.allocation(taken.allocation)?;
+        demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", taken.allocation);
+        let tenant = found.tenant;
+        let leases = taken.victims.0.iter().chain(&taken.awaited.0).copied().collect();
+        found.reservation = Some(Reservation::new(taken.places.clone(), leases));
         self.evictions.push((tenant, record.stamp, evicted));
         Ok(())
     }

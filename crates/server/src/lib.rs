@@ -40,6 +40,7 @@ mod records;
 mod refusal_names;
 pub mod reload;
 mod reply;
+mod reserved_capacity;
 mod routes;
 mod scans;
 mod scrub;

@@ -2,6 +2,7 @@
 
 use crate::access::Caller;
 use crate::refusal_names::Names;
+use crate::reserved_capacity::explain_reserved;
 use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;
@@ -134,7 +135,10 @@ pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem
     let (who, asked) = (&record.identity, &denied.particulars);
     let problem = denial(state, who, &denied.cause).with("sequence", record.sequence);
     match denied.cause {
-        DenyCause::Capacity { .. } => explain_unavailable_node(state, who, asked.sensitive, asked.node, problem),
+        DenyCause::Capacity { .. } => {
+            let problem = explain_reserved(state, denied, problem);
+            explain_unavailable_node(state, who, asked.sensitive, asked.node, problem)
+        }
         _ => problem,
     }
 }

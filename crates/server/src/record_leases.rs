@@ -75,6 +75,7 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

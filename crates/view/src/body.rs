@@ -155,6 +155,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .leases("victims", &preempted.victims.0),
         Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

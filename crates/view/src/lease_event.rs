@@ -61,7 +61,7 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodePut(_)
         | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
         | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
-        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
         | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
         | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
         | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)

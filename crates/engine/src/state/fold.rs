@@ -299,6 +299,7 @@ impl State {
             }
             Body::PreemptionDecided(decided) => self.fold_preemption(record, decided, to)?,
             Body::ReservationDropped(dropped) => self.fold_reservation_dropped(dropped.allocation, to)?,
+            Body::ReservationTakenOver(taken) => self.fold_taken_over(record, taken, to)?,
             Body::AllocationSubmitted(submitted) => self.fold_submitted(record, submitted, to)?,
             Body::AllocationPlaced(placed) => self.fold_placed(record, placed, to)?,
             Body::AllocationStarted(started) => {

@@ -102,6 +102,15 @@ fn decisions() -> BoxedStrategy<Body> {
             }
         ),
         numbers().prop_map(|allocation| ReservationDropped { allocation }.into()),
+        (
+            (numbers(), priorities(), u32s(), vec(place(), 1..5)),
+            (option::of(leases()), option::of(leases()), btree_set(numbers(), 1..9)),
+        )
+            .prop_map(|((allocation, priority, rules_version, places), (victims, awaited, dropped))| {
+                let (victims, awaited) = (victims.unwrap_or_default(), awaited.unwrap_or_default());
+                let dropped = dropped.into_iter().collect();
+                ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
+            }),
         (u32s(), budgets()).prop_map(|(tenant, budgets)| BudgetsPut { tenant: TenantNo(tenant), budgets }.into()),
         (specs(), u32s()).prop_map(|(spec, rules_version)| {
             let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };

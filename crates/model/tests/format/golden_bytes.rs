@@ -265,6 +265,8 @@ fn every_kind_has_these_bytes() {
             700000faed517286185c00ac0201f0a204
         93 node.quarantined
             710000faed517286185d00ac020201f0a204
+        110 reservation.taken_over
+            690000faed517286186e00b602030401ac0201000e030002072202ac0201
     "#]].assert_eq(&shown);
 }
 

@@ -443,6 +443,19 @@ fn later_bodies() -> Vec<Body> {
         NodesReleased { nodes: [NodeNo(300)].into_iter().collect(), claim: Some(70_000) }.into(),
         NodeWiped { node: NodeNo(300), claim: Some(70_000) }.into(),
         NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut, claim: Some(70_000) }.into(),
+        ReservationTakenOver {
+            allocation: AllocationNo(310),
+            priority: Priority::Guaranteed,
+            rules_version: 4,
+            places: vec![ReplicaPlacement {
+                node: NodeNo(300),
+                members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+            }],
+            victims: Leases::default(),
+            awaited: leases(&[7, 42]),
+            dropped: vec![AllocationNo(300), AllocationNo(302)],
+        }
+        .into(),
     ]
 }
 

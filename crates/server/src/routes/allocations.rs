@@ -110,6 +110,7 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

@@ -23,5 +23,6 @@ mod schema;
 mod scrub;
 mod scrub_forgery;
 mod streams;
+mod takeovers;
 mod words;
 mod world;

@@ -147,7 +147,11 @@ fn decides_the_same_again(before: State, records: &[Record]) {
         let decides = record.body.word().starts_with("allocation.")
             || matches!(
                 record.body,
-                Body::Granted(_) | Body::Denied(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_)
+                Body::Granted(_)
+                    | Body::Denied(_)
+                    | Body::PreemptionDecided(_)
+                    | Body::ReservationTakenOver(_)
+                    | Body::ReservationDropped(_)
             );
         if !record.continues && decides {
             let rest = records[place + 1..].iter().take_while(|next| next.continues).count();
