@@ -30,7 +30,7 @@ pub struct Of {
     /// Accounting tag of the tenant. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_tag: Option<String>,
-    /// Number of the allocation. Absent if the line is not grouped by it or has none.
+    /// The allocation: `alloc-` and its number. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<String>,
     /// Number of the app instance. Absent if the line is not grouped by it or has none.
@@ -218,7 +218,7 @@ pub struct Forecast {
 /// Waste of one lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedLease {
-    /// ID of the lease.
+    /// The lease: `lease-` and its number.
     pub lease: String,
     #[serde(flatten)]
     pub of: Of,

@@ -13,12 +13,15 @@ mod books;
 mod capacity;
 mod ceiling;
 mod claim;
+mod code_page;
 pub mod codes;
 pub mod endpoint;
 mod explain;
+mod id;
 mod key;
 mod lease;
 pub mod limits;
+mod moment;
 mod once;
 mod openapi;
 mod page;
@@ -27,6 +30,7 @@ mod problem;
 mod quantity;
 mod quota;
 mod rate;
+mod record;
 mod scrub;
 mod settings;
 mod tenancy;
@@ -56,11 +60,13 @@ pub use capacity::{
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
+pub use code_page::{CodePage, code_pages};
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
+pub use id::{AllocationId, BadAllocationId};
 pub use key::{KeyList, KeyRotated, KeyRotationFinished, KeyStatus, SigningKey};
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
@@ -72,6 +78,7 @@ pub use leasehold_model::{
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
     WasteClass, WhenOverQuota,
 };
+pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zone};
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;
@@ -85,6 +92,7 @@ pub use rate::{
     FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
     PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
 };
+pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};
 pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
 pub use tenancy::{

@@ -5,7 +5,7 @@ use crate::nodes::{NodeBook, QuantaState};
 use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
-use leasehold_model::body::{Body, Granted};
+use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{Activity, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span};
 
 type Followed = Result<(), &'static str>;
@@ -192,7 +192,7 @@ impl Books {
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
             | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) => {}
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) => {}
         }
         Ok(())
     }
@@ -270,7 +270,7 @@ impl Books {
                     ending: None,
                     closed_at: None,
                 },
-                rare: rare(granted),
+                rare: rare(record, granted),
             };
             self.finder.granted(row.lease, record.stamp);
             self.open_on.insert((row.node, row.lease));
@@ -334,10 +334,13 @@ impl Books {
 }
 
 /// The optional fields of a grant that few have.
-fn rare(granted: &Granted) -> Option<Box<Rare>> {
-    let is_rare = granted.correlation.is_some() || !granted.labels.is_empty();
-    is_rare
-        .then(|| Box::new(Rare { correlation: granted.correlation, labels: granted.labels.clone(), ..Rare::default() }))
+fn rare(record: &Record, granted: &Granted) -> Option<Box<Rare>> {
+    // Before rules version 4 the leases of an allocation did not share its correlation ID.
+    let own = granted.correlation_of(record.sequence) == Correlation::Derived(record.sequence);
+    let correlation_of = (own && granted.allocation.is_some()).then_some(record.sequence);
+    let rare =
+        Rare { correlation: granted.correlation, correlation_of, labels: granted.labels.clone(), ..Rare::default() };
+    (rare != Rare::default()).then(|| Box::new(rare))
 }
 
 /// Notes the first record that announces the end of the lease.

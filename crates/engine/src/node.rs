@@ -3,7 +3,7 @@
 use crate::custody::{Claimer, Custody};
 use crate::heat::Heat;
 use crate::lease::NONE;
-use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
+use leasehold_model::{ClassNo, Instant, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
 /// How a node's capacity of one class is split. The six parts add up to the capacity (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,6 +175,8 @@ pub struct Node {
     pub last_generation: u64,
     pub condition: Condition,
     pub heat: Heat,
+    /// The deadline of the last teardown that was not confirmed here.
+    pub(crate) fenced_at: Option<Instant>,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
     /// The number of its leases that are being revoked or torn down.
@@ -200,6 +202,7 @@ impl Node {
             last_generation: 0,
             condition: Condition::default(),
             heat: Heat::NONE,
+            fenced_at: None,
             classes: Vec::new(),
             ending: 0,
             first_lease: NONE,

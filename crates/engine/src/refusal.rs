@@ -82,7 +82,7 @@ refusals! {
 
     BadIdempotencyKey { bytes: usize } Malformed "bad_idempotency_key" "an idempotency key must have 1 to 64 bytes; this one has {bytes}",
     IdempotencyMismatch { sequence: u64 } Conflict "idempotency_mismatch" "this idempotency key was used for another request, sealed as record {sequence}; use a new key",
-    TooManyIdempotencyKeys { limit: u32 } TooMany "too_many_idempotency_keys" "the tenant has {limit} idempotency keys within the window; wait until some of them are outside the window",
+    TooManyIdempotencyKeys { limit: u32 } TooMany "too_many_idempotency_keys" "the tenant has used {limit} idempotency keys within ten minutes; wait a moment, or send fewer requests with keys",
 
     UnknownTenant { tenant: TenantNo } NotFound "unknown_tenant" "there is no {tenant}",
     UnknownProject { project: ProjectNo } NotFound "unknown_project" "there is no {project} of this tenant",

@@ -1,6 +1,6 @@
 //! Repeats a sealed decision on the state on which it was made, and compares the records.
 
-use crate::command::{Command, Request, RequestLease, SubmitOverQuota};
+use crate::command::{Command, Request, RequestLease, SubmitAllocation};
 use crate::decide::Engine;
 use crate::state::State;
 use leasehold_model::body::{Body, Denied, Granted, Particulars};
@@ -46,6 +46,7 @@ fn decision(body: &Body) -> Option<Decision> {
         }
         Body::AllocationPlaced(placed) => of_engine(Some(placed.rules_version)),
         Body::PreemptionDecided(decided) => of_engine(Some(decided.rules_version)),
+        Body::ReservationTakenOver(taken) => of_engine(Some(taken.rules_version)),
         Body::ReservationDropped(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) => of_engine(None),
         // A failure that the holder reports was not decided by the engine.
         Body::AllocationFailed(failed) if failed.end == AttemptEnd::Reported => None,
@@ -159,9 +160,5 @@ fn request_of_denial(denied: &Denied) -> RequestLease {
 }
 
 fn submission(spec: &AllocationSpec, when_over_quota: Option<WhenOverQuota>) -> Command {
-    let spec = spec.clone();
-    match when_over_quota {
-        None => Command::SubmitAllocation(spec),
-        Some(when_over_quota) => Command::SubmitOverQuota(SubmitOverQuota { when_over_quota, spec }),
-    }
+    Command::SubmitAllocation(SubmitAllocation { when_over_quota, ..spec.clone().into() })
 }

@@ -7,10 +7,11 @@ mod allocations;
 mod ceilings;
 mod consistency;
 mod custody;
+mod keys;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
-use crate::idempotency::{KeyIndex, RememberedKey};
+use crate::holder::Named;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::overage::{OVERAGE_MAX, Overage};
@@ -26,14 +27,13 @@ use leasehold_model::{
 };
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 11;
+const SNAPSHOT_VERSION: u32 = 14;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
-/// The smallest size of an encoded idempotency key: stamp, scope, owner, payload and sequence.
-const KEY_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
 
 /// Why bytes are not a snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ fn get_table<T>(
 impl State {
     /// The canonical encoding of the whole state.
     pub fn to_snapshot(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 52);
+        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 32);
         SNAPSHOT_VERSION.put(&mut out);
         self.size.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -119,14 +119,7 @@ impl State {
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
-        put_varint(self.idempotency_keys.len() as u64, &mut out);
-        for key in self.idempotency_keys.in_order() {
-            key.stamp.put(&mut out);
-            key.scope().put(&mut out);
-            key.owner.put(&mut out);
-            key.payload.put(&mut out);
-            key.sequence.put(&mut out);
-        }
+        keys::put(&self.idempotency_keys, &mut out);
         out
     }
 
@@ -210,15 +203,7 @@ impl State {
             return Err(BadSnapshot::Inconsistent("the list of closed leases has the wrong length"));
         }
         allocations::get(&mut state, r)?;
-        let keys = r.count(usize::MAX)?;
-        let mut index = KeyIndex::default();
-        index.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
-        for _ in 0..keys {
-            let (stamp, scope, owner) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-            let key = RememberedKey::new(stamp, scope, owner, Field::get(r)?, Field::get(r)?);
-            state.check_key(&key, &index)?;
-            index.add(state.idempotency_keys.add(key), &key);
-        }
+        keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();
         state.rebuild_queue();
@@ -303,7 +288,8 @@ impl State {
         let instance: Option<u128> = Field::get(r)?;
         node.agent = instance.map(|instance| Agent { generation: node.last_generation, instance });
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
-        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)? };
+        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)?, floor: Field::get(r)? };
+        node.fenced_at = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -375,6 +361,8 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.condition.throttled.put(out);
     n.heat.level.put(out);
     n.heat.step.put(out);
+    n.heat.floor.put(out);
+    n.fenced_at.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);
@@ -476,6 +464,9 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.over_soft.put(out);
     l.of.put(out);
     l.crowd.put(out);
+    l.request.put(out);
+    l.workload().cloned().put(out);
+    l.named.as_ref().and_then(|named| named.correlation).put(out);
 }
 
 fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
@@ -484,7 +475,7 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         .0
         .checked_sub(u64::get(r)?)
         .ok_or(BadSnapshot::Inconsistent("a gang that begins after one of its members"))?;
-    Ok(Lease {
+    let mut lease = Lease {
         number,
         gang: leasehold_model::LeaseNo(gang),
         gang_len: Field::get(r)?,
@@ -511,7 +502,12 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         crowd: Field::get(r)?,
         node_next: NONE,
         node_prev: NONE,
-    })
+        request: Field::get(r)?,
+        named: None,
+    };
+    let named = Named { workload: Field::get(r)?, correlation: Field::get(r)? };
+    lease.named = (named != Named::default()).then(|| Arc::new(named));
+    Ok(lease)
 }
 
 fn put_gone(g: &Gone, out: &mut Vec<u8>) {

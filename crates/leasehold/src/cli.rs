@@ -18,6 +18,7 @@ pub(crate) mod rate;
 pub(crate) mod remote;
 pub(crate) mod settings;
 pub(crate) mod tenancy;
+pub(crate) mod times;
 pub(crate) mod token;
 
 pub(crate) use events::RecordsArgs;
@@ -43,6 +44,8 @@ Exit codes: 0 success, 1 refused or not found, 2 wrong command line, 3 verificat
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) daemon: remote::DaemonArgs,
+    #[command(flatten)]
+    pub(crate) times: times::TimeZoneArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

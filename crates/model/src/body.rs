@@ -2,6 +2,7 @@
 
 mod admission;
 mod allocations;
+mod correlation;
 mod custody;
 mod lease_lists;
 
@@ -9,8 +10,9 @@ pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped,
+    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
 };
+pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
@@ -245,26 +247,32 @@ fields! {
 fields! {
     /// Leases expired; the record's effective instant is their common deadline.
     pub struct Expired { pub leases: Leases, pub closed: bool }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// Leases were revoked, with the reason in the record's head. The holder has `grace` to save its work.
     pub struct Revoked { pub leases: Leases, pub grace: Span }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// The teardown of revoked leases started; billing stops at the record's effective instant.
     pub struct TeardownStarted { pub leases: Leases, pub cause: TeardownCause, pub closed: bool }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// The node confirmed the teardown; the capacity is free again.
     pub struct TornDown { pub node: NodeNo, pub leases: Leases }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// The teardown was not confirmed in time; the capacity is unavailable until an operator clears the fence.
     pub struct Fenced { pub leases: Leases }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// An operator declared the capacity clean.
     pub struct Unfenced { pub leases: Leases }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     pub struct ActivityReported { pub leases: ReportedLeases }
@@ -437,6 +445,7 @@ kinds! {
     94 "node.quarantine_cleared" QuarantineCleared,
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
+    110 "reservation.taken_over" ReservationTakenOver,
     116 "quota.until_reached" QuotaUntilReached,
 }
 

@@ -33,14 +33,14 @@ pub mod word;
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
 pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain, WhenOverQuota};
-pub use body::Body;
+pub use body::{BelongsTo, Body, Correlation};
 pub use ceiling::{Amount, CeilingMode};
 pub use class::{ClassSpec, ResourceKind};
 pub use codec::{DecodeError, Field, Reader};
 pub use frame::{Batch, Damage, RawBatch, RawRecord};
 pub use id::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId, QuotaNo,
-    TenantNo, TokenNo, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, CorrelationId, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId,
+    QuotaNo, TenantNo, TokenNo, UserNo,
 };
 pub use instant::{Instant, Span};
 pub use name::Name;

@@ -206,7 +206,7 @@ impl World {
             }
             Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes),
             Wish::ReleaseNodes(nodes) => self.foretell_giving_back(caller, nodes),
-            Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(caller, *node, *generation, *clean),
+            Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(*node, *generation, *clean),
             Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),
             Wish::DeleteNode(node) => self.foretell_node_gone(caller, *node),
             Wish::DeleteTenant(tenant) => self.foretell_tenant_gone(*tenant),

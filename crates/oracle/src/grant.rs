@@ -1,5 +1,6 @@
 //! Checks grants and denials by recomputing everything (SEMANTICS 4).
 
+use crate::holder::correlation;
 use crate::lease::{Lease, Phase};
 use crate::quota::Ruling;
 use crate::request::{Expected, RequestFacts};
@@ -31,6 +32,8 @@ impl World {
                 tenant: facts.tenant,
                 project: facts.project,
                 user: facts.user,
+                workload: record.identity.workload.clone(),
+                correlation: correlation(granted, granted.allocation, record.sequence),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,
@@ -252,7 +255,7 @@ impl World {
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
             | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_) | Body::Unfenced(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)

@@ -80,6 +80,8 @@ pub(crate) struct Beyond {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) settings: SettingsChanged,
+    /// The rules version of the running process; none before the first start.
+    pub(crate) rules_version: Option<u32>,
     /// The most nodes that may be claimed or being wiped.
     pub(crate) sensitive_pool_size: Option<u64>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
@@ -105,6 +107,8 @@ pub(crate) struct World {
     pub(crate) leases: Vec<Lease>,
     /// Everything that heated a node, and how fast heat decays.
     pub(crate) heatings: Vec<(Instant, Heating)>,
+    /// The deadline of the last teardown that each node did not confirm in time.
+    pub(crate) missed: BTreeMap<NodeNo, Instant>,
     /// All allocations, ended ones included.
     pub(crate) allocations: BTreeMap<AllocationNo, Allocation>,
     /// Evictions: for which tenant, when, and how many quanta.
@@ -123,6 +127,7 @@ impl World {
     pub(crate) fn new(settings: SettingsChanged) -> Self {
         Self {
             settings,
+            rules_version: None,
             sensitive_pool_size: None,
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),
@@ -140,6 +145,7 @@ impl World {
             ceilings: BTreeMap::new(),
             leases: Vec::new(),
             heatings: Vec::new(),
+            missed: BTreeMap::new(),
             allocations: BTreeMap::new(),
             evictions: Vec::new(),
             looked: None,

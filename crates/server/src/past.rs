@@ -7,8 +7,7 @@ use leasehold_api as api;
 use leasehold_api::{LeaseState, Ttl, When};
 use leasehold_books::{Attempt, Books, BooksError, End, Row, Story};
 use leasehold_engine::State;
-use leasehold_model::id::IdKind;
-use leasehold_model::{Identity, Instant, LeaseNo, PublicId, Quanta, Reason, quantity};
+use leasehold_model::{Identity, Instant, LeaseNo, Quanta, Reason, quantity};
 
 /// Whether the lease is still billed.
 pub(crate) fn is_held(standing: LeaseState) -> bool {
@@ -54,12 +53,12 @@ fn named(name: Option<&leasehold_model::Name>, number: impl std::fmt::Display) -
 pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing: LeaseState) -> api::Lease {
     let class = books.class(row.class);
     let rare = row.rare.as_deref();
-    let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, row.life.sequence);
     let labels = rare.into_iter().flat_map(|rare| &rare.labels);
     api::Lease {
-        id: app.lease_id(row.lease),
-        gang_id: app.lease_id(row.gang()),
-        allocation_id: row.allocation.map(|allocation| allocation.0),
+        id: row.lease.to_string(),
+        uid: app.lease_uid(row.lease),
+        gang_id: row.gang().to_string(),
+        allocation_id: row.allocation.map(api::AllocationId::from),
         app_instance: row.app_instance.map(|app| app.0),
         state: standing,
         tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.settings.name), row.tenant),
@@ -77,7 +76,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         labels: labels.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         sensitive: row.life.sensitive,
         over_soft: row.life.over_soft,
-        correlation_id: Some(rare.and_then(|rare| rare.correlation).map_or_else(made, PublicId).to_string()),
+        correlation_id: Some(row.correlation().id(&app.genesis).to_string()),
         sequence: Some(row.life.sequence),
         granted_at: When(row.held.from),
         expires_at: When(row.life.expires_at),
@@ -167,6 +166,6 @@ fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api
 }
 
 fn granted(lease: api::Lease) -> api::GrantedLease {
-    let api::Lease { id, class, quantity, quanta, devices, .. } = lease;
-    api::GrantedLease { id, class, quantity, quanta, devices }
+    let api::Lease { id, uid, class, quantity, quanta, devices, .. } = lease;
+    api::GrantedLease { id, uid, class, quantity, quanta, devices }
 }

@@ -164,7 +164,7 @@ pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
             | Body::Renewed(_) | Body::TornDown(_) | Body::ActivityReported(_) | Body::Preempted(_)
-            | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationStarted(_)
             | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_) | Body::AllocationCompleted(_)
             | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::QuarantineCleared(_)

@@ -144,9 +144,13 @@ fn custody(custody: Custody) -> leasehold_oracle::Custody {
     match custody {
         Custody::Open => Told::Open,
         Custody::Claimed(claim) => {
-            Told::Claimed { tenant: claim.by.tenant, project: claim.project, user: claim.by.user, since: claim.since }
+            let leasehold_engine::Claim { by, project, since, sequence } = claim;
+            Told::Claimed { tenant: by.tenant, project, user: by.user, since, sequence }
         }
-        Custody::Wiping { since, limit_at } => Told::Wiping { since, limit_at },
+        Custody::Wiping { since, limit_at, claim } => {
+            let ended = (claim.by.tenant, claim.project, claim.by.user, claim.sequence);
+            Told::Wiping { since, limit_at, ended }
+        }
         Custody::Quarantined { cause, since } => Told::Quarantined { cause, since },
     }
 }

@@ -63,7 +63,7 @@ fn settings(dice: &mut Dice) -> Settings {
         grace_default: Span::from_secs(dice.below(40)),
         teardown_deadline: Span::from_secs(1 + dice.below(60)),
         node_timeout: Span::from_secs(1 + dice.below(60)),
-        idempotency_window: Span::from_secs(10 + dice.below(400)),
+        idempotency_window: Span::from_secs(600 + dice.below(1200)),
         heat_half_life: Span::from_millis(1000 + dice.below(600_000)),
         sensitive_pool_size: dice.one_in(3).then(|| dice.below(4)),
     }

@@ -1,8 +1,8 @@
 //! The fields of each kind of record.
 
 use super::Directory;
+use super::correlation::{belongs_to, correlation_id};
 use super::object::{Object, count, devices, text, units};
-use super::record::public_id;
 use super::{allocations, placement, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
@@ -13,7 +13,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::class::ResourceKind;
 use leasehold_model::hex;
-use leasehold_model::id::{ClassNo, IdKind, PublicId, QuotaNo};
+use leasehold_model::id::{ClassNo, QuotaNo};
 use leasehold_model::name::Name;
 use leasehold_model::policy::{DenyCause, Priority};
 use leasehold_model::quantity::Quanta;
@@ -131,15 +131,26 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::Released(released) => {
             new().field("leases", reports(directory, &released.leases)).field("closed", released.closed)
         }
-        Body::Expired(expired) => new().leases("leases", &expired.leases.0).field("closed", expired.closed),
-        Body::Revoked(revoked) => new().leases("leases", &revoked.leases.0).span("grace", revoked.grace),
-        Body::TeardownStarted(started) => new()
-            .leases("leases", &started.leases.0)
-            .field("cause", started.cause.word())
-            .field("closed", started.closed),
-        Body::TornDown(torn) => new().named("node", torn.node).leases("leases", &torn.leases.0),
-        Body::Fenced(fenced) => new().leases("leases", &fenced.leases.0),
-        Body::Unfenced(unfenced) => new().leases("leases", &unfenced.leases.0),
+        Body::Expired(expired) => {
+            let shown = new().leases("leases", &expired.leases.0).field("closed", expired.closed);
+            belongs_to(shown, directory, expired.belongs_to)
+        }
+        Body::Revoked(revoked) => {
+            let shown = new().leases("leases", &revoked.leases.0).span("grace", revoked.grace);
+            belongs_to(shown, directory, revoked.belongs_to)
+        }
+        Body::TeardownStarted(started) => {
+            let shown = new().leases("leases", &started.leases.0).field("cause", started.cause.word());
+            belongs_to(shown.field("closed", started.closed), directory, started.belongs_to)
+        }
+        Body::TornDown(torn) => {
+            let shown = new().named("node", torn.node).leases("leases", &torn.leases.0);
+            belongs_to(shown, directory, torn.belongs_to)
+        }
+        Body::Fenced(fenced) => belongs_to(new().leases("leases", &fenced.leases.0), directory, fenced.belongs_to),
+        Body::Unfenced(unfenced) => {
+            belongs_to(new().leases("leases", &unfenced.leases.0), directory, unfenced.belongs_to)
+        }
         Body::ActivityReported(reported) => new().field("leases", reports(directory, &reported.leases)),
         Body::Preempted(preempted) => new()
             .named("node", preempted.node)
@@ -148,6 +159,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .leases("victims", &preempted.victims.0),
         Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)
@@ -161,12 +173,15 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
         Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
         Body::NodesClaimed(claimed) => new().field("nodes", nodes(directory, &claimed.nodes)),
-        Body::NodesReleased(released) => new().field("nodes", nodes(directory, &released.nodes)),
-        Body::NodeWiped(wiped) => new().named("node", wiped.node),
+        Body::NodesReleased(released) => {
+            let shown = new().field("nodes", nodes(directory, &released.nodes));
+            shown.field("claim_sequence", released.claim.map(count))
+        }
+        Body::NodeWiped(wiped) => new().named("node", wiped.node).field("claim_sequence", wiped.claim.map(count)),
         Body::NodeQuarantined(quarantined) => {
             let shown = new().named("node", quarantined.node).field("cause", quarantined.cause.word());
             // An operator must clear it, because data may remain on the node.
-            shown.field("severity", "critical")
+            shown.field("severity", "critical").field("claim_sequence", quarantined.claim.map(count))
         }
         Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
         Body::TokenIssued(issued) => token(new(), directory, issued),
@@ -296,11 +311,8 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .members
         .iter()
         .map(|member| amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done());
-    // Without a correlation ID of the caller, it is derived from the record.
-    let correlation = match granted.correlation {
-        Some(id) => PublicId(id).to_string().into(),
-        None => public_id(directory, IdKind::Correlation, 0, record.sequence),
-    };
+    // Without a correlation ID of the caller, it is derived from the record that began the request.
+    let correlation = correlation_id(directory, granted.correlation_of(record.sequence));
     shown
         .field("first_lease", granted.first_lease.to_string())
         .named("node", granted.node)
@@ -314,7 +326,7 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .field("control_plane", granted.control_plane)
         .field("correlation_id", correlation)
         .field("correlation_given", granted.correlation.is_some())
-        .field("allocation_id", granted.allocation.map(|no| count(no.0)))
+        .field("allocation_id", granted.allocation.map(|no| no.to_string()))
         .field("app_instance_id", granted.app_instance.map(|no| count(no.0)))
         .field("attachment_id", granted.attachment.map(|no| count(no.0)))
         .named("source_project", granted.source_project)

@@ -31,7 +31,7 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
             | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
             | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
             | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
@@ -105,6 +105,7 @@ fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
         Body::AllocationCancelled(one) => &mut one.allocation,
         Body::PreemptionDecided(one) => &mut one.allocation,
         Body::ReservationDropped(one) => &mut one.allocation,
+        Body::ReservationTakenOver(one) => &mut one.allocation,
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)

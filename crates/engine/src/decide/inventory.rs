@@ -10,8 +10,8 @@ use leasehold_model::body::{
     PoolPlacementPut, PoolPut, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
-    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX,
-    QUANTA_PER_NODE_MAX, TTL_MAX,
+    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LABELS_PER_NODE_MAX,
+    LIMIT_SPAN_MAX, QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::placement::BadWeights;
 use leasehold_model::{ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span};
@@ -249,11 +249,16 @@ impl Draft<'_> {
         in_range("ttl_max", s.ttl_max, TTL_MAX)?;
         in_range("teardown_deadline", s.teardown_deadline, LIMIT_SPAN_MAX)?;
         in_range("node_timeout", s.node_timeout, LIMIT_SPAN_MAX)?;
-        in_range("idempotency_window", s.idempotency_window, LIMIT_SPAN_MAX)?;
         let heat_half_life = s.heat_half_life;
-        if !(HEAT_HALF_LIFE_MIN..=LIMIT_SPAN_MAX).contains(&heat_half_life) {
-            let (setting, min, max) = ("heat_half_life", HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX);
-            return Err(Refusal::SettingOutOfRange { setting, min, max });
+        // A window that an earlier version allowed may stay as it is.
+        let window_min = IDEMPOTENCY_SURE.min(self.state().settings.idempotency_window);
+        for (setting, value, min) in [
+            ("idempotency_window", s.idempotency_window, window_min),
+            ("heat_half_life", heat_half_life, HEAT_HALF_LIFE_MIN),
+        ] {
+            if !(min..=LIMIT_SPAN_MAX).contains(&value) {
+                return Err(Refusal::SettingOutOfRange { setting, min, max: LIMIT_SPAN_MAX });
+            }
         }
         if s.grace_default > LIMIT_SPAN_MAX {
             return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });

@@ -4,6 +4,7 @@ use super::Placed;
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
 use crate::quota::{Count, Holder, Quota};
+use crate::reservation::ReservedMember;
 use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, QuotaNo};
 
@@ -68,6 +69,15 @@ impl Tentative {
             false => class.tearing_down -= lease.quanta.0,
         }
         class.occupy_devices(lease.devices, lease.quanta, false);
+    }
+
+    /// Frees what is reserved on a node for one replica.
+    pub(crate) fn unreserve(&mut self, node: &Node, members: &[ReservedMember]) {
+        let taken = self.classes_mut(node);
+        for kept in members {
+            let class = taken.classes.iter_mut().find(|class| class.class == kept.class);
+            kept.clone().empty(class.expect("a reserved class exists on its node"));
+        }
     }
 
     /// Takes the capacity of a placed replica, and counts it in the quotas that it was placed under.

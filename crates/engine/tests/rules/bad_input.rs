@@ -4,11 +4,9 @@
 use crate::support::{STAGE, Story, World};
 use expect_test::expect;
 use leasehold_engine::command::{IssueToken, Nothing, ReleaseOne, RenewOne, RequestLease};
-use leasehold_engine::{Command, Engine, Refusal, Request, State};
-use leasehold_model::codec::{Field, put_varint};
-use leasehold_model::limits::IDEMPOTENCY_KEYS_PER_TENANT_MAX;
+use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{
-    Activity, AppInstanceNo, Batch, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
+    Activity, AppInstanceNo, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
     TokenScope,
 };
 use std::collections::BTreeSet;
@@ -667,50 +665,6 @@ fn each_has_its_code_and_its_sentence() {
             too_many_nodes: the command names 257 nodes; at most 256 are allowed
     "#]]
     .assert_eq(&told);
-}
-
-/// A state whose tenant 0 holds as many keys as it may, the oldest claimed at second 100.
-fn full_of_keys() -> State {
-    let story = Story::on(STAGE);
-    let mut bytes = story.world.state().to_snapshot();
-    // The claims come last, and there are none yet.
-    assert_eq!(bytes.pop(), Some(0));
-    put_varint(u64::from(IDEMPOTENCY_KEYS_PER_TENANT_MAX), &mut bytes);
-    for n in 0..IDEMPOTENCY_KEYS_PER_TENANT_MAX {
-        Instant::from_secs(if n == 0 { 100 } else { 200 }).put(&mut bytes);
-        u128::from(n).put(&mut bytes);
-        Some(TenantNo(0)).put(&mut bytes);
-        [0u8; 16].put(&mut bytes);
-        1u64.put(&mut bytes);
-    }
-    State::from_snapshot(&bytes).expect("a state with many keys")
-}
-
-fn ask(tenant: u32, project: u32) -> Request {
-    let identity =
-        Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(project)), ..Identity::default() };
-    let command = Command::Request(RequestLease::of(ClassNo(2), Quanta(1), Span::from_secs(60)));
-    Request::once(identity, command, b"one more").expect("a key")
-}
-
-#[test]
-fn a_million_keys_are_the_most_and_only_those_within_the_window_count() {
-    let state = full_of_keys();
-    let at = |secs| Instant::from_secs(secs);
-    let mut engine = Engine::new(state);
-    let before = engine.state().digest();
-    let mut batch = Batch::new(engine.state().size());
-    let refusal = engine.decide(at(300), &ask(0, 0), &mut batch).expect_err("one too many");
-    assert_eq!(
-        refusal.to_string(),
-        "the tenant has 1000000 idempotency keys within the window; wait until some of them are outside the window"
-    );
-    assert_eq!(refusal.code(), "too_many_idempotency_keys");
-    assert!(batch.is_empty() && engine.state().digest() == before);
-    // Others are not held up by it.
-    assert!(engine.decide(at(300), &ask(1, 1), &mut batch).is_ok());
-    // A day after the oldest was claimed there is room for one, though no record has swept it out yet.
-    assert!(engine.decide(at(100 + 86_400), &ask(0, 0), &mut batch).is_ok());
 }
 
 /// Regression: hashing a keyed command stopped the engine where a list was longer than any record may hold.

@@ -4,7 +4,7 @@ use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
     CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
-    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
+    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;
@@ -233,7 +233,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
         10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
             |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
-        1 => (0..100u64, 0..200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
+        1 => (0..100u64, 599..1200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
         5 => (0..7u8, any::<u8>(), 0..20u8, maybe(0..200)).prop_map(|(role, scope, hash, expires)|
             Action::Issue { role, scope, hash, expires }),
         1 => (0..8u32).prop_map(Action::Withdraw),
@@ -298,7 +298,7 @@ pub(crate) fn small_cluster() -> World {
         put(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
         put(Command::PutUser(PutUser { user: None, tenant: TenantNo(tenant), name: name("ada") }));
     }
-    put(Command::ChangeSettings(Settings { idempotency_window: span(300), ..Settings::default() }));
+    put(Command::ChangeSettings(Settings { idempotency_window: span(600), ..Settings::default() }));
     // Tenant 1 asks under the second of these.
     for hash in [250, 251] {
         let (role, scope) = (Role::Operator, TokenScope::default());
@@ -392,7 +392,7 @@ impl Step {
         }
         match command {
             Command::Request(request) => request.sensitive = true,
-            Command::SubmitAllocation(spec) => spec.sensitive = true,
+            Command::SubmitAllocation(submit) => submit.spec.sensitive = true,
             _ => {}
         }
         let mut own = state.users().filter(|(_, user)| Some(user.tenant) == identity.tenant).map(|(number, _)| number);
@@ -608,7 +608,7 @@ impl Step {
             Action::Submit { class, quanta, replicas, priority: roll, bits, walltime } => {
                 let quanta = if *class == 0 && *quanta > 7 { 7 * (quanta % 2 + 1) } else { *quanta };
                 let bit = |n: u8| bits >> n & 1 == 1;
-                Command::SubmitAllocation(AllocationSpec {
+                Command::SubmitAllocation(SubmitAllocation::from(AllocationSpec {
                     replicas: *replicas,
                     priority: priority(*roll),
                     pool: (bit(0) && bit(1)).then_some(PoolNo(0)),
@@ -618,7 +618,7 @@ impl Step {
                     requeue: bit(5),
                     apart: (bit(6) && bit(7)).then_some(Domain::Node),
                     ..AllocationSpec::of([(ClassNo(*class), Quanta(quanta))].into_iter().collect())
-                })
+                }))
             }
             Action::Allocation { which, what, figure } => {
                 let live: Vec<AllocationNo> = state.allocations_after(None).map(|found| found.number).collect();

@@ -3,6 +3,7 @@
 //! invariants of DESIGN (`support/world.rs`).
 
 mod support;
+mod takeover;
 
 mod agents;
 mod allocations;
@@ -16,8 +17,10 @@ mod custody;
 mod deadlines;
 mod devices;
 mod explain;
+mod full_cluster;
 mod gangs;
 mod idempotency;
+mod identity;
 mod laws;
 mod lifecycle;
 mod nodes;

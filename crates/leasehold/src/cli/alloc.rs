@@ -1,7 +1,8 @@
 //! `leasehold alloc …`.
 
 use super::lease::{AskArgs, WhoArgs};
-use super::remote::{ChangeArgs, PastArgs, WatchArgs, WhoseArgs, pair};
+use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::times::PastArgs;
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
 use leasehold_api::{AllocationState, Domain, WhenOverQuota};
@@ -11,7 +12,7 @@ pub(crate) enum AllocCommand {
     /// Submit a gang: it starts as a whole, or waits in the queue
     Submit(Box<SubmitArgs>),
     /// List allocations that have not ended, or those of a given time
-    List(AllocListArgs),
+    List(Box<AllocListArgs>),
     /// Show one allocation, also after it ended: its attempts, and why it waits
     Show(AllocShowArgs),
     /// Explain why an allocation waits, or why it was placed where it is
@@ -62,6 +63,12 @@ pub(crate) struct SubmitArgs {
     /// Use only nodes with this label; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
+    /// Reference of your own that is stored in the records as `affected_hcl_entry`
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hcl_entry: Option<String>,
+    /// ID of the DRA claim that the allocation serves, stored in the records
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) dra_claim_id: Option<String>,
     /// Begin in the state staging; `alloc start` reports when it runs
     #[arg(long)]
     pub(crate) staged: bool,

@@ -8,6 +8,7 @@ use super::figures::{
     small_bar,
 };
 use super::session::Session;
+use super::times::Times;
 use super::watch::watch;
 use crate::cli::books::{
     AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, Csv, FilterArgs, ForecastArgs, UsageArgs,
@@ -48,15 +49,16 @@ pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
     }
 }
 
-fn query(asked: &AskedArgs) -> BookQuery {
-    BookQuery {
-        from: asked.window.from,
-        to: asked.window.to,
+fn query(times: &Times, asked: &AskedArgs) -> Result<BookQuery, Problem> {
+    let (from, to) = times.window(&asked.window)?;
+    Ok(BookQuery {
+        from,
+        to,
         by: asked.group.by.clone(),
         bucket: asked.cut.bucket.clone(),
-        zone: asked.cut.zone.clone(),
+        time_zone: times.zone_name(),
         ..filtered(asked.filter.clone())
-    }
+    })
 }
 
 /// Refuses options before a subcommand, which would be ignored silently.
@@ -75,7 +77,8 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
         return capacity(session, of).await;
     }
     let csv = one_form(session, asked.csv)?;
-    let call = session.client.usage().asking(&BookQuery { peak: args.peak, ..query(asked) });
+    let times = session.times.in_zone(asked.cut.zone.as_ref());
+    let call = session.client.usage().asking(&BookQuery { peak: args.peak, ..query(&times, asked)? });
     let by = &asked.group.by;
     if asked.watch.watch {
         return watch(session, async || Ok(usage_table(&call.clone().await?, by, args.peak))).await;
@@ -158,9 +161,10 @@ fn usage_csv(csv: Csv, report: &UsageReport, by: &[String]) -> Result<(), Failed
 
 async fn capacity(session: &Session, args: CapacityArgs) -> Result<(), Failed> {
     let csv = one_form(session, args.csv)?;
+    let (from, to) = session.times.window(&args.window)?;
     let asked = BookQuery {
-        from: args.window.from,
-        to: args.window.to,
+        from,
+        to,
         by: args.by.clone().into_iter().collect(),
         pool: args.pool,
         node: args.node,
@@ -247,7 +251,8 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
         None => {}
     }
     let csv = one_form(session, asked.csv)?;
-    let (call, by) = (session.client.costs().asking(&query(asked)), &asked.group.by);
+    let times = session.times.in_zone(asked.cut.zone.as_ref());
+    let (call, by) = (session.client.costs().asking(&query(&times, asked)?), &asked.group.by);
     let table = |report: &CostReport| {
         let cut = is_cut(report.lines.iter().map(|line| &line.stretch));
         let lines = report.lines.iter().map(|line| (&line.of, line.stretch.from, &line.cost)).collect::<Vec<_>>();
@@ -349,7 +354,8 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
 
 async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
     let csv = one_form(session, args.csv)?;
-    let call = session.client.forecast().asking(&BookQuery { zone: args.zone, ..filtered(args.filter) });
+    let time_zone = session.times.in_zone(args.zone.as_ref()).zone_name();
+    let call = session.client.forecast().asking(&BookQuery { time_zone, ..filtered(args.filter) });
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
     }

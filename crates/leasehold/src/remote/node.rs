@@ -50,7 +50,8 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
             session.change(client.resume_node(&args.name), &args.change, |put| is("no longer drained", put)).await
         }
         NodeCommand::Lose(args) => {
-            let call = client.lose_node(&args.name, &LoseNode { last_seen: args.last_seen });
+            let last_seen = session.times.past("--last-seen", args.last_seen.as_ref())?;
+            let call = client.lose_node(&args.name, &LoseNode { last_seen });
             session.change(call, &args.change, |put| is("declared lost", put)).await
         }
         NodeCommand::Return(args) => {

@@ -32,8 +32,8 @@ fn costs(all: &[WastedCost]) -> String {
 pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Failed> {
     let csv = one_form(session, args.csv)?;
     let by: Vec<String> = args.by.clone().into_iter().collect();
-    let asked =
-        BookQuery { from: args.window.from, to: args.window.to, by: by.clone(), ..filtered(args.filter.clone()) };
+    let (from, to) = session.times.window(&args.window)?;
+    let asked = BookQuery { from, to, by: by.clone(), ..filtered(args.filter.clone()) };
     let call = session.client.waste().asking(&asked).maybe("headline", args.headline).query("limit", args.limit);
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
@@ -179,7 +179,8 @@ fn waste_csv(csv: Csv, report: &WasteReport, by: &[String]) -> Result<(), Failed
 
 pub(super) async fn sensitivity(session: &Session, args: &SensitivityArgs) -> Result<(), Failed> {
     let csv = one_form(session, args.csv)?;
-    let asked = BookQuery { from: args.window.from, to: args.window.to, ..filtered(args.filter.clone()) };
+    let (from, to) = session.times.window(&args.window)?;
+    let asked = BookQuery { from, to, ..filtered(args.filter.clone()) };
     let call = session.client.sensitivity().asking(&asked);
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);

@@ -51,6 +51,13 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
 
     let cost = daemon.run("cost --by tenant --bucket hour --zone Europe/Tallinn").ok();
     tells(&cost, &["tenant", "cost", "physics", "chemistry", "total", "EUR"]);
+    // Words are resolved in the time zone, and times are shown in it.
+    let tokyo = daemon.run("usage --window today --time-zone Asia/Tokyo").ok();
+    tells(&tokyo, &["gpu-h100"]);
+    assert!(tokyo.err.contains("T00:00:00+09:00 to "), "{tokyo:?}");
+    for window in ["--window 1w", "--from 1w", "--from last-week", "--from yesterday --to tomorrow", "--from month"] {
+        assert_eq!(daemon.json(&format!("usage {window}"))["lines"].as_array().map(Vec::len), Some(2), "{window}");
+    }
     assert!(
         daemon.run("cost --by tenant,kind --csv").ok().out.starts_with("from,to,tenant,kind,currency,amount,exact\n")
     );
@@ -111,7 +118,7 @@ fn errors_in_queries_come_with_suggestions() {
         ("waste --pool trainning", "unknown_pool", "training"),
         ("usage --from 2100-01-01", "bad_window", "future"),
         ("usage --from 7d --to 8d", "bad_window", "ends before it begins"),
-        ("cost --bucket day --zone Europe/Talinn", "bad_window", "Europe/Talinn"),
+        ("cost --from tomorrow", "bad_window", "future"),
         ("usage --from 2020-01-01 --bucket minute", "bad_window", "100"),
     ] {
         let said = daemon.run(line);
@@ -122,7 +129,12 @@ fn errors_in_queries_come_with_suggestions() {
         ("usage --by tennant", "tenant"),
         ("usage --by tenant,clas", "class"),
         ("waste --headline lazy", "overprovisioned"),
-        ("cost --from tomorrow", "last-month"),
+        ("cost --from tomorow", "last-month"),
+        ("cost --bucket day --zone Europe/Talinn", "Europe/Talinn"),
+        ("cost --zone UTC --time-zone UTC", "--zone"),
+        ("cost --window now", "not a period"),
+        ("cost --window today --to today", "--window"),
+        ("cost --from 2026-03-29T03:30 --time-zone Europe/Tallinn", "does not exist in Europe/Tallinn"),
         ("usage --csv --json", "choose one"),
         ("usage --by tenant capacity", "after `capacity`"),
         ("cost --from 7d forecast", "after `forecast`"),

@@ -1,9 +1,11 @@
 //! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
 
+use crate::arbitrary_allocations::belongs_to;
+use leasehold_model::TenantSettings;
 use crate::arbitrary_quotas::{fractions, further_scopes, limits, temporary_limits, tenant_puts};
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
-use leasehold_model::policy::{Strategy as PlacementStrategy, TeardownCause};
+use leasehold_model::policy::Strategy as PlacementStrategy;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Factors, PerKind, Prices};
 use leasehold_model::*;
 use proptest::collection::{btree_map, vec};
@@ -468,18 +470,17 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(denied()),
         body(renewed()),
         body((reported(), any::<bool>()).prop_map(|(leases, closed)| Released { leases, closed })),
-        body((leases(), any::<bool>()).prop_map(|(leases, closed)| Expired { leases, closed })),
-        body((leases(), spans()).prop_map(|(leases, grace)| Revoked { leases, grace })),
-        body(
-            (leases(), words(TeardownCause::ALL), any::<bool>()).prop_map(|(leases, cause, closed)| TeardownStarted {
-                leases,
-                cause,
-                closed,
-            }),
-        ),
-        body((nodes(), leases()).prop_map(|(node, leases)| TornDown { node, leases })),
-        body(leases().prop_map(|leases| Fenced { leases })),
-        body(leases().prop_map(|leases| Unfenced { leases })),
+        body((leases(), any::<bool>(), belongs_to()).prop_map(|(leases, closed, belongs_to)| Expired {
+            leases,
+            closed,
+            belongs_to,
+        })),
+        body((leases(), spans(), belongs_to()).prop_map(|(leases, grace, belongs_to)| Revoked {
+            leases,
+            grace,
+            belongs_to,
+        })),
+        body((leases(), belongs_to()).prop_map(|(leases, belongs_to)| Fenced { leases, belongs_to })),
         body(reported().prop_map(|leases| ActivityReported { leases })),
         body(
             (nodes(), priorities(), u32s(), leases()).prop_map(|(node, priority, rules_version, victims)| Preempted {

@@ -247,6 +247,26 @@ fn every_kind_has_these_bytes() {
             670000faed51728618080001ac02f0a204
         8 journal.tail_resolved
             680000faed517286180800020100
+        44 lease.expired
+            690000faed517286182c00012a000101f0a2040100112233445566778899aabbccddeeff
+        45 lease.revoked
+            6a0000faed517286182d00012af001010002f0a204
+        46 lease.teardown_started
+            6b0000faed517286182e00012a02010101f0a2040100112233445566778899aabbccddeeff
+        47 lease.torn_down
+            6c0000faed517286182f00ac02012a010002f0a204
+        48 lease.fenced
+            6d0000faed517286183000012a0101f0a2040100112233445566778899aabbccddeeff
+        49 lease.unfenced
+            6e0000faed517286183100012a010002f0a204
+        91 node.released
+            6f0000faed517286185b0001ac0201f0a204
+        92 node.wiped
+            700000faed517286185c00ac0201f0a204
+        93 node.quarantined
+            710000faed517286185d00ac020201f0a204
+        110 reservation.taken_over
+            690000faed517286186e00b602030401ac0201000e030002072202ac0201
         19 quota.updated
             690000faed51728618130005010000000001020101071f0101030002090000faed51728618
         116 quota.until_reached

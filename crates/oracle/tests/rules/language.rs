@@ -225,12 +225,12 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         "withdraw" => body::TokenRevoked { token: TokenNo(line.number()) }.into(),
         "sensitive" => body::SensitiveChanged { pool_size: line.option("size") }.into(),
         "claim" => body::NodesClaimed { nodes: line.nodes() }.into(),
-        "giveback" => body::NodesReleased { nodes: line.nodes() }.into(),
-        "wiped" => body::NodeWiped { node: NodeNo(line.number()) }.into(),
+        "giveback" => body::NodesReleased { nodes: line.nodes(), claim: None }.into(),
+        "wiped" => body::NodeWiped { node: NodeNo(line.number()), claim: None }.into(),
         "quarantine" => {
             let late = line.flag("late");
             let cause = if late { QuarantineCause::WipeTimedOut } else { QuarantineCause::WipeFailed };
-            body::NodeQuarantined { node: NodeNo(line.number()), cause }.into()
+            body::NodeQuarantined { node: NodeNo(line.number()), cause, claim: None }.into()
         }
         "cleared" => body::QuarantineCleared { node: NodeNo(line.number()) }.into(),
         "returned" => body::NodeReturned { node: NodeNo(line.number()) }.into(),
@@ -315,13 +315,15 @@ fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         }
         "release" => body::Released { leases: line.reported(), closed }.into(),
         "activity" => body::ActivityReported { leases: line.reported() }.into(),
-        "expire" => body::Expired { leases, closed }.into(),
-        "revoke" => body::Revoked { leases, grace: line.secs("grace").unwrap_or(Span::ZERO) }.into(),
-        "ready" => body::TeardownStarted { leases, cause: TeardownCause::Ready, closed }.into(),
-        "grace_ended" => body::TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed }.into(),
-        "torn_down" => body::TornDown { node: NodeNo(line.or("node", 1)), leases }.into(),
-        "fence" => body::Fenced { leases }.into(),
-        "unfence" => body::Unfenced { leases }.into(),
+        "expire" => body::Expired { leases, closed, belongs_to: None }.into(),
+        "revoke" => body::Revoked { leases, grace: line.secs("grace").unwrap_or(Span::ZERO), belongs_to: None }.into(),
+        "ready" => body::TeardownStarted { leases, cause: TeardownCause::Ready, closed, belongs_to: None }.into(),
+        "grace_ended" => {
+            body::TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed, belongs_to: None }.into()
+        }
+        "torn_down" => body::TornDown { node: NodeNo(line.or("node", 1)), leases, belongs_to: None }.into(),
+        "fence" => body::Fenced { leases, belongs_to: None }.into(),
+        "unfence" => body::Unfenced { leases, belongs_to: None }.into(),
         "burst_ended" => body::BurstEnded { quota: QuotaNo(line.number()) }.into(),
         _ => return None,
     })

@@ -13,7 +13,7 @@ use leasehold_engine::State;
 use leasehold_meter::exact::SCALE;
 use leasehold_meter::{Money, Overflow, Units, Window};
 use leasehold_model::rate::Currency;
-use leasehold_model::{ClassNo, ClassSpec, Instant, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo};
+use leasehold_model::{AllocationNo, ClassNo, ClassSpec, Instant, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo};
 use std::collections::BTreeMap;
 
 fn overflow(_: Overflow) -> Problem {
@@ -54,7 +54,7 @@ impl Naming<'_> {
             Dim::Node => of.node = Some(self.node(NodeNo(no))),
             Dim::Priority => of.priority = shown_priority(value),
             Dim::Tag => of.accounting_tag = named(self.books.tag(no).map(ToString::to_string), "tag"),
-            Dim::Allocation => of.allocation = Some(value.to_string()),
+            Dim::Allocation => of.allocation = Some(AllocationNo(value).to_string()),
             Dim::AppInstance => of.app_instance = Some(value.to_string()),
             Dim::HeldAs => {
                 of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())

@@ -1,14 +1,15 @@
 //! Turns the query of a request into a question for the books.
 
+use super::times::Times;
 use crate::access::Caller;
 use crate::context::Context;
 use crate::names;
 use crate::problem::sentence;
-use leasehold_api::{Problem, Role, When, codes};
+use leasehold_api::{Problem, Role, codes};
 use leasehold_books::{BadBuckets, Bucket, Buckets, Dim, Filter, Question, month_of};
 use leasehold_engine::State;
 use leasehold_meter::Window;
-use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, Priority, ResourceKind, Words};
+use leasehold_model::{AppInstanceNo, ClassNo, Instant, Name, Priority, ResourceKind, Words};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -38,13 +39,8 @@ pub(super) fn bad_window(field: &str, detail: impl Into<String>) -> Problem {
 }
 
 pub(super) fn bad_buckets(error: &BadBuckets) -> Problem {
-    let field = if matches!(error, BadBuckets::UnknownZone(_)) { "zone" } else { "bucket" };
+    let field = if matches!(error, BadBuckets::UnknownZone(_)) { "time_zone" } else { "bucket" };
     bad_window(field, format!("{}.", sentence(&error.to_string())))
-}
-
-pub(super) fn instant(context: &Context, name: &str) -> Result<Option<Instant>, Problem> {
-    let parse = |text: &str| text.parse::<When>().map(|when| when.0);
-    context.query(name).map(parse).transpose().map_err(|why| bad_window(name, format!("`{name}`: {why}.")))
 }
 
 /// A query parameter that must be one of a fixed list of words.
@@ -103,14 +99,16 @@ impl BooksQuery {
 
     /// Parses the window and the buckets.
     pub(super) fn read_window(context: &Context) -> Result<Self, Problem> {
+        let times = Times::of(context)?;
+        let (from, to) = times.window()?;
         Ok(Self {
             by: Vec::new(),
             filter: Filter::default(),
             tag: None,
-            from: instant(context, "from")?,
-            to: instant(context, "to")?,
+            from,
+            to,
             bucket: word(context, "bucket")?,
-            zone: context.query("zone").map(str::to_owned),
+            zone: Some(times.zone_name()),
         })
     }
 
@@ -131,7 +129,7 @@ impl BooksQuery {
             filter.node = Some(named("node", names::node_for_request(state, text))?);
         }
         filter.priority = word(context, "priority")?;
-        filter.allocation = context.number("allocation")?.map(AllocationNo);
+        filter.allocation = context.query("allocation").map(super::allocations::number).transpose()?;
         filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
         filter.workload = names::optional_name("workload", context.query("workload"))?;
         filter.classes = classes(context, state)?;
@@ -191,7 +189,7 @@ impl BooksQuery {
             (Some(_), _) => "from",
             (None, Some(_)) => "to",
         };
-        Err(bad_window(field, format!("{what}; remove `from` and `to`.")))
+        Err(bad_window(field, format!("{what}; remove `from`, `to` and `window`.")))
     }
 
     /// Whether the classes of one kind are added up.

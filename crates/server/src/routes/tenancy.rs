@@ -52,6 +52,10 @@ pub(super) async fn create_tenant(context: Context) -> Answer {
     tenant_put(&context, 201, sealed.sequence(), put.tenant)
 }
 
+pub(super) async fn update_tenant(context: Context) -> Answer {
+    change_tenant(context).await
+}
+
 pub(super) async fn change_tenant(context: Context) -> Answer {
     let change: TenantChange = context.body()?;
     let priority = match change.max_priority {

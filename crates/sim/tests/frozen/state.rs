@@ -110,7 +110,7 @@ fn node(state: &State, node: &Node) -> Value {
             "project": claim.project.0,
             "since": at(claim.since),
         }),
-        Custody::Wiping { since, limit_at } => json!({ "wiping_since": at(since), "limit_at": at(limit_at) }),
+        Custody::Wiping { since, limit_at, .. } => json!({ "wiping_since": at(since), "limit_at": at(limit_at) }),
         Custody::Quarantined { cause, since } => json!({ "quarantined_since": at(since), "cause": text(cause) }),
     };
     json!({

@@ -15,7 +15,7 @@ use expect_test::Expect;
 use leasehold_engine::command::{
     Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
     PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
-    ReportWipe, RequestLease, Revoke, SubmitOverQuota, UpdateTenant,
+    ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
@@ -184,6 +184,7 @@ impl Story {
         let line = Line { words: rest, options };
         let mut identity = self.identity(who);
         identity.user = line.options.get("user").map(|user| self.user(user));
+        identity.workload = line.options.get("work").map(|text| name(text));
         identity.token = line.options.get("token").map(|no| TokenNo(no.parse().expect("a token")));
         let command = self.command(verb, &line);
         match line.options.get("key") {
@@ -259,12 +260,16 @@ impl Story {
                 labels: line.labels(),
                 source_project: line.options.get("source").map(|project| self.project(project)),
                 app_instance: line.number("app").map(AppInstanceNo),
+                correlation: line.number("corr").map(|number: u64| u128::from(number)),
+                hcl_entry: line.options.get("hcl").map(|text| name(text)),
+                dra_claim_id: line.options.get("dra").map(|text| name(text)),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
             "submit" => {
                 let domain =
                     |option: &str| line.options.get(option).map(|word| Domain::from_word(word).expect("a domain"));
                 let spec = AllocationSpec {
+                    correlation: line.number("corr").map(|number: u64| u128::from(number)),
                     pool: line.options.get("pool").map(|pool| self.pool(pool)),
                     replicas: line.number("x").unwrap_or(1),
                     priority: line.priority("prio").unwrap_or(Priority::Standard),
@@ -279,13 +284,14 @@ impl Story {
                     app_instance: line.number("app").map(AppInstanceNo),
                     ..AllocationSpec::of(self.asks(line).into_iter().collect())
                 };
-                match line.options.get("over") {
-                    None => Command::SubmitAllocation(spec),
-                    Some(word) => {
-                        let when_over_quota = WhenOverQuota::from_word(word).expect("a word");
-                        Command::SubmitOverQuota(SubmitOverQuota { when_over_quota, spec })
-                    }
-                }
+                let reference = |option: &str| line.options.get(option).map(|text| name(text));
+                let over = line.options.get("over");
+                Command::SubmitAllocation(SubmitAllocation {
+                    hcl_entry: reference("hcl"),
+                    dra_claim_id: reference("dra"),
+                    when_over_quota: over.map(|word| WhenOverQuota::from_word(word).expect("a word")),
+                    ..spec.into()
+                })
             }
             "start" => Command::StartAllocation(self.allocation(first)),
             "checkpointing" => Command::BeginCheckpoint(self.allocation(first)),

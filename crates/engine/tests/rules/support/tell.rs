@@ -406,6 +406,17 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
             format!("evicts {} for {} on {}", all(&of.victims), names.allocation(of.allocation), places.join(" "))
         }
+        Body::ReservationTakenOver(of) => {
+            let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
+            let dropped: Vec<String> = of.dropped.iter().map(|number| names.allocation(*number)).collect();
+            let mut told = format!("{} takes over from {}", names.allocation(of.allocation), dropped.join(" "));
+            for (what, leases) in [("evicts", &of.victims), ("waits for", &of.awaited)] {
+                if !leases.0.is_empty() {
+                    let _ = write!(told, ", {what} {}", all(leases));
+                }
+            }
+            format!("{told} on {}", places.join(" "))
+        }
         Body::ReservationDropped(of) => format!("nothing is kept for {} any more", names.allocation(of.allocation)),
         other => other.word().to_owned(),
     };
