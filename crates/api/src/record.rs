@@ -180,6 +180,12 @@ pub struct LeaseEvent {
     project: Option<String>,
     /// Number of the project; null if it is unknown.
     project_id: Option<u64>,
+    /// Name of the user; null if there is none.
+    user: Option<String>,
+    /// Number of the user; null if there is none.
+    user_id: Option<u64>,
+    /// Workload; null if none was named.
+    workload: Option<String>,
     /// Accounting tag that the tenant had when the lease was granted; null if it had none.
     accounting_tag: Option<String>,
     /// Kind of resource: `Gpu`, `Cpu`, `Mem`, `Block` or `Net`; null if it is unknown.
@@ -208,6 +214,10 @@ pub struct LeaseEvent {
     expires_at: Option<When>,
     /// Its deadline after this event, in nanoseconds since 1970 UTC, as a string of digits.
     expires_at_ns: Option<String>,
+    /// The allocation: `alloc-` and its number; null if the lease belongs to none.
+    allocation_id: Option<String>,
+    /// Correlation ID; null if it is not known.
+    correlation_id: Option<String>,
 }
 
 /// What happened to a lease.

@@ -52,7 +52,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
             .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
             .leases("victims", &body.victims.0)
             .leases("awaited", &body.awaited.0)
-            .field("dropped", body.dropped.iter().map(|number| count(number.0)).collect::<Value>()),
+            .field("dropped", body.dropped.iter().map(|number| Value::from(number.to_string())).collect::<Value>()),
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)

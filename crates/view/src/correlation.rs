@@ -1,7 +1,7 @@
 //! What leases belong to, as JSON: their allocation and their correlation ID.
 
 use super::Directory;
-use super::object::{Object, count};
+use super::object::Object;
 use leasehold_model::body::{BelongsTo, Correlation};
 use leasehold_model::id::CorrelationId;
 use serde_json::Value;
@@ -19,6 +19,6 @@ pub(super) fn correlation_id(directory: &Directory, correlation: Correlation) ->
 /// Records of earlier versions, and those that the holder of the leases caused, do not carry it.
 pub(super) fn belongs_to<'a>(shown: Object<'a>, directory: &'a Directory, said: Option<BelongsTo>) -> Object<'a> {
     shown
-        .field("allocation_id", said.and_then(|said| said.allocation).map(|number| count(number.0)))
+        .field("allocation_id", said.and_then(|said| said.allocation).map(|number| number.to_string()))
         .field("correlation_id", said.map(|said| correlation_id(directory, said.correlation)))
 }

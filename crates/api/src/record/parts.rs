@@ -5,11 +5,14 @@ use crate::time::When;
 use schemars::{JsonSchema as _, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-/// An object that has all of these fields.
+/// An object that has all of these fields, except for those that end in `?`, which may be absent.
 fn object(fields: &[&str]) -> Value {
+    let (optional, always): (Vec<&str>, Vec<&str>) = fields.iter().copied().partition(|field| field.ends_with('?'));
     let mut properties = Map::new();
-    add(fields, &mut properties);
-    let required: Vec<&String> = properties.keys().collect();
+    add(&always, &mut properties);
+    let required: Vec<String> = properties.keys().cloned().collect();
+    let optional: Vec<&str> = optional.iter().map(|field| field.trim_end_matches('?')).collect();
+    add(&optional, &mut properties);
     json!({ "type": "object", "required": required, "properties": properties })
 }
 
@@ -74,7 +77,21 @@ pub(super) fn limit() -> Value {
     by_type(&["type", "limit=limit_value", "burst_limit", "burst_ttl"])
 }
 pub(super) fn quota_scope() -> Value {
-    object(&["tenant", "project", "class", "pool", "nodes=which_nodes", "node", "priority=maybe_priority"])
+    object(&[
+        "tenant",
+        "project",
+        "class",
+        "pool",
+        "nodes=which_nodes",
+        "node",
+        "priority=maybe_priority",
+        "and_above?",
+        "kind=class_kind?",
+        "users=which_holders?",
+        "user?",
+        "app_instances=which_holders?",
+        "app_instance_id?",
+    ])
 }
 pub(super) fn token_scope() -> Value {
     object(&["tenant", "project", "user", "node", "app_instance_ids"])

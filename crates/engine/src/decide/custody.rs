@@ -9,7 +9,7 @@ use crate::quota::Verdict;
 use crate::refusal::Refusal;
 use leasehold_model::body::{NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared};
 use leasehold_model::limits::NODES_PER_CLAIM_MAX;
-use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
+use leasehold_model::{DenyCause, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
 use std::collections::BTreeMap;
 
 impl Draft<'_> {

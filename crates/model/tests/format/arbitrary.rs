@@ -1,7 +1,6 @@
 //! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
 
 use crate::arbitrary_allocations::belongs_to;
-use leasehold_model::TenantSettings;
 use crate::arbitrary_quotas::{fractions, further_scopes, limits, temporary_limits, tenant_puts};
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
