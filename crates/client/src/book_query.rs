@@ -31,6 +31,7 @@ pub struct BookQuery {
     /// An IANA time zone.
     pub zone: Option<String>,
     pub peak: bool,
+    pub utilisation: bool,
 }
 
 impl<A: Answer> Call<A> {
@@ -55,5 +56,6 @@ impl<A: Answer> Call<A> {
             .maybe("bucket", asked.bucket.as_ref())
             .maybe("zone", asked.zone.as_ref())
             .maybe("peak", asked.peak.then_some("true"))
+            .maybe("utilisation", asked.utilisation.then_some("true"))
     }
 }

@@ -50,7 +50,7 @@ pub use policy::{
 };
 pub use quantity::Quanta;
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
-pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;
 

@@ -4,7 +4,7 @@ use super::remote::{WatchArgs, WhoseArgs};
 use crate::time_format;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use leasehold_api::{Kind, WasteClass, When};
+use leasehold_api::{Kind, WasteClass, WasteOrder, When};
 use leasehold_model::{Group, Instant, Span};
 
 /// The time window of a report. A word such as `today` means its first instant, in UTC.
@@ -130,6 +130,9 @@ pub(crate) struct UsageArgs {
     /// Also show the highest amount that was held at the same time
     #[arg(long)]
     pub(crate) peak: bool,
+    /// Also show how much of it was busy, according to the activity reports of its leases
+    #[arg(long)]
+    pub(crate) utilisation: bool,
     #[command(subcommand)]
     pub(crate) of: Option<UsageCommand>,
 }
@@ -209,13 +212,19 @@ pub(crate) struct ForecastArgs {
 #[command(after_help = "\
 Examples:
   leasehold waste --from 7d --by tenant
+  leasehold waste --from 7d --by user,project --sort cost --top 10 who wasted most
   leasehold waste --headline idle --limit 20                       idle leases, the most wasteful first")]
 pub(crate) struct WasteArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Group by [default: class]
-    #[arg(long, value_name = "DIMENSION", value_parser = ["tenant", "project", "node", "class"])]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
+    /// Order of the groups; the largest cost or number of leases comes first [default: name]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) sort: Option<WasteOrder>,
+    /// Show only this number of groups, the first in the order
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) top: Option<u16>,
     /// Only leases whose waste has this main cause
     #[arg(long, value_enum, value_name = "HEADLINE")]
     pub(crate) headline: Option<WasteClass>,

@@ -17,6 +17,7 @@ mod fairness;
 mod past;
 mod placement;
 mod rates;
+mod reports;
 mod scrub;
 mod scrub_forgery;
 mod streams;
