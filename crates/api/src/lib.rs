@@ -50,13 +50,13 @@ pub use allocation::{
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use books::{
-    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, FragmentedNode,
-    KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, SensitivityReport, Stranded, Stretch, UsageLine, UsageReport,
-    WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
+    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, ExactCapacity, Forecast,
+    ForecastPart, FragmentedNode, KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, SensitivityReport, Stranded,
+    Stretch, UsageLine, UsageReport, Utilisation, WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
 };
 pub use capacity::{
-    Class, ClassChange, ClassList, ClassPut, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity, NodeChange,
-    NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority,
+    Class, ClassChange, ClassList, ClassPut, EmptyNode, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
+    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority,
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
@@ -76,7 +76,7 @@ pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
-    WasteClass, WhenOverQuota,
+    WasteClass, WasteOrder, WhenOverQuota,
 };
 pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zone};
 pub use openapi::openapi;

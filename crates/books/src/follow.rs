@@ -27,6 +27,7 @@ impl Books {
         }
         let followed = self.follow_body(record).and_then(|()| self.follow_reservations(record));
         followed.map_err(|what| BooksError::Inconsistent { sequence, what })?;
+        self.follow_names(record);
         self.pass_deadlines(record.stamp);
         // Applying a record can read from the file, which may be damaged.
         self.sound(())?;
@@ -50,22 +51,26 @@ impl Books {
             Body::ChargePolicyPut(policy) => self.schedule.put_policy(policy.clone()),
             Body::NodePut(put) => self.nodes.put(put, stamp, &mut self.store),
             Body::NodeDeleted(gone) => self.nodes.delete(gone.node, stamp, &mut self.store),
-            Body::NodeDrained(n) => self.set_node(n.node, stamp, stamp, |node| node.drained = true)?,
-            Body::NodeResumed(n) => self.set_node(n.node, stamp, stamp, |node| node.drained = false)?,
-            Body::NodeLost(n) => self.set_node(n.node, stamp, n.last_seen, |node| node.lost = true)?,
-            Body::NodeReturned(n) => self.set_node(n.node, stamp, stamp, |node| node.lost = false)?,
+            Body::NodeDrained(n) => self.set_node(n.node, stamp, |node| node.drained = true)?,
+            Body::NodeResumed(n) => self.set_node(n.node, stamp, |node| node.drained = false)?,
+            Body::NodeLost(n) => {
+                self.nodes.lose(n.node, n.last_seen.min(stamp), &mut self.store)?;
+                // A claim on it is not charged from then on.
+                self.serve_idle(n.node, n.last_seen)?;
+            }
+            Body::NodeReturned(n) => self.set_node(n.node, stamp, |node| node.lost = false)?,
             Body::NodesClaimed(claimed) => {
                 claimed.nodes.0.iter().try_for_each(|node| self.claim(record, *node))?;
             }
             Body::NodesReleased(released) => {
                 for node in &released.nodes.0 {
                     self.unclaim(*node, stamp)?;
-                    self.set_node(*node, stamp, stamp, |node| node.unclean = true)?;
+                    self.set_node(*node, stamp, |node| (node.unclean, node.last_used) = (true, stamp))?;
                 }
             }
-            Body::NodeWiped(wiped) => self.set_node(wiped.node, stamp, stamp, |node| node.unclean = false)?,
+            Body::NodeWiped(wiped) => self.set_node(wiped.node, stamp, |node| node.unclean = false)?,
             Body::QuarantineCleared(cleared) => {
-                self.set_node(cleared.node, stamp, stamp, |node| node.unclean = false)?;
+                self.set_node(cleared.node, stamp, |node| node.unclean = false)?;
             }
             Body::Granted(granted) => self.grant(record, granted)?,
             Body::Renewed(renewed) => {
@@ -124,10 +129,9 @@ impl Books {
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
                     open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-                    let way = (QuantaState::TearingDown, QuantaState::Fenced);
-                    self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
-                    // The claimer does not pay for it from the teardown deadline on, whenever that was noticed.
-                    self.shift_idle(node, class, way, quanta, record.effective_at)?;
+                    // From the teardown deadline on, whenever that was noticed.
+                    let at = record.effective_at.max(open.row.held.to);
+                    self.shift(node, class, (QuantaState::TearingDown, QuantaState::Fenced), quanta, at)?;
                 }
             }
             Body::AllocationSubmitted(submitted) => self.stories.submitted(record, &submitted.spec)?,
@@ -172,7 +176,7 @@ impl Books {
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
-            // Names and tokens, which the books do not keep.
+            // Tokens, which the books do not keep, and names (`names.rs`).
             | Body::PoolPut(_)
             | Body::PoolDeleted(_)
             | Body::TenantDeleted(_)
@@ -197,16 +201,10 @@ impl Books {
         Ok(())
     }
 
-    /// Changes whether a node is available. If it is not, a claim on it is not charged from `unpaid` on.
-    fn set_node(
-        &mut self,
-        node: NodeNo,
-        stamp: Instant,
-        unpaid: Instant,
-        change: impl FnOnce(&mut NodeBook),
-    ) -> Followed {
+    /// Changes whether a node is available. If it is not, a claim on it is not charged.
+    fn set_node(&mut self, node: NodeNo, stamp: Instant, change: impl FnOnce(&mut NodeBook)) -> Followed {
         self.nodes.set(node, stamp, &mut self.store, change)?;
-        self.serve_idle(node, unpaid)
+        self.serve_idle(node, stamp)
     }
 
     /// Moves quanta of a node from one state to another.

@@ -49,7 +49,7 @@ pub use policy::{Budgets, DenyCause, Level, Measure, Priority, QuarantineCause, 
 pub use quantity::{Fraction, Quanta};
 pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
-pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;
 

@@ -168,6 +168,7 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         },
         heat: state.heat_now(node),
         capacity: capacity.collect(),
+        empty: None,
     }
 }
 

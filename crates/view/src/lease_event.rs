@@ -76,10 +76,12 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
     let class = lease.and_then(|lease| directory.class(lease.class));
     let torn_down_on = if let Body::TornDown(torn) = &record.body { Some(torn.node) } else { None };
     let node = torn_down_on.or(lease.map(|lease| lease.node));
+    // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2). A lease that
+    // was granted after its node was last seen ends when it was granted.
+    let happened_at = lease.map_or(record.effective_at, |lease| record.effective_at.max(lease.granted_at));
     let shown = Object::new(directory)
         .field("event_id", public_id(directory, IdKind::LeaseEvent, position, record.sequence))
-        // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2).
-        .instant("timestamp", record.effective_at)
+        .instant("timestamp", happened_at)
         .field("event_type", event_type)
         .field("lease_id", public_id(directory, IdKind::Lease, 0, number.0))
         .field("lease", number.to_string())

@@ -59,7 +59,11 @@ pub(super) const books: &[Query] = &[
     window[3],
     tenant[0],
     one("project", "Only for this project: name or number.", text),
-    one("user", "Only for this user: name or number.", text),
+    one(
+        "user",
+        "Only for this user: name or number. A name without `tenant` means the users of that name in all tenants.",
+        text,
+    ),
     pool[0],
     node[0],
     class[0],

@@ -86,7 +86,12 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     delete_pool { "Delete a pool that has no nodes"
         Delete "/api/v1/pools/" {pool} for OPERATOR => 200 Changed }
     list_nodes { "List nodes"
-        Get "/api/v1/nodes" for NODE_READERS query[(pool of_pool) page] => 200 NodeList }
+        Get "/api/v1/nodes" for NODE_READERS
+            query[
+                (pool of_pool)
+                (empty_for "Only nodes without leases, reservations and claims for this long or longer, such as `30m`." span)
+                page
+            ] => 200 NodeList }
     create_node { "Create a node"
         Post "/api/v1/nodes" for OPERATOR body NewNode => 201 NodePut }
     show_node { "Show a node"
@@ -140,6 +145,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[
                 books grouped bucketed
                 (peak "Whether to report peaks, that is the most that was held at once." flag)
+                (utilisation "Whether to report how busy the held capacity was. Not with `bucket`." flag)
             ] => 200 UsageReport }
     capacity { "Report how capacity was used: held, tearing down, reserved, fenced, offline or idle"
         Get "/api/v1/usage/capacity" for READERS
@@ -160,8 +166,9 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     waste { "Report capacity that was held and not used, idle, or fragmented"
         Get "/api/v1/waste" for BOOK_READERS
             query[
-                books
-                (by "Grouping of the sums. By class if absent." waste_grouping)
+                books grouped
+                (sort "Order of the groups: by name, or the largest cost or number of leases first. By name if absent." waste_order)
+                (top "The most groups to report, the first in the order. All if absent." count)
                 (headline "Only leases with this headline." waste_class)
                 (limit "The most leases to list." page_limit)
             ] => 200 WasteReport }

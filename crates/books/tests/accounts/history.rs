@@ -193,8 +193,9 @@ impl History {
     pub(crate) fn torn_down(&mut self, node: u32, lease: u64) {
         self.push(TornDown { node: NodeNo(node), leases: numbers(&[lease]), belongs_to: None });
     }
-    pub(crate) fn fence(&mut self, lease: u64) {
-        self.push(Fenced { leases: numbers(&[lease]), belongs_to: None });
+    /// Fences a lease whose teardown was due at an instant.
+    pub(crate) fn fence(&mut self, lease: u64, due: Instant) {
+        self.push(Fenced { leases: numbers(&[lease]), belongs_to: None }).effective_at = due;
     }
     pub(crate) fn unfence(&mut self, lease: u64) {
         self.push(Unfenced { leases: numbers(&[lease]), belongs_to: None });

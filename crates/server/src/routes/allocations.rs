@@ -202,8 +202,9 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
         let (question, caller) = (question(&context, &asked)?, caller.clone());
         let listed = books::look_up(app, context.caller(), move |app, books| {
             let page = books.allocations(&question, |one| caller.sees_project(one.tenant, one.project))?;
-            let shown =
-                app.now.read(|state| page.allocations.iter().map(|one| past::allocation(app, state, one)).collect());
+            let shown = app
+                .now
+                .read(|state| page.allocations.iter().map(|one| past::allocation(app, state, books, one)).collect());
             Ok((shown, page.next.map(|number| cursor_after(number.0))))
         });
         listed.await?

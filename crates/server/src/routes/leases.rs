@@ -326,7 +326,7 @@ impl Filter {
             filter: leasehold_books::Filter {
                 tenant,
                 project,
-                user: self.asked.user,
+                users: self.asked.user.map(|user| [user].into()),
                 pool: self.asked.pool,
                 node: self.node.or(caller.node),
                 priority: self.asked.priority,

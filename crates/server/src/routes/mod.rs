@@ -12,9 +12,11 @@ mod ceilings;
 mod claims;
 mod events;
 mod explain;
+mod forecast;
 mod keys;
 mod leases;
 mod listing;
+mod naming;
 mod operation;
 mod page;
 mod quotas;
@@ -24,6 +26,7 @@ mod release_again;
 mod tenancy;
 mod times;
 mod tokens;
+mod usage;
 mod waste;
 
 use crate::app::App;
@@ -50,8 +53,8 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, tenancy::*, tokens::*,
-        waste::*,
+        events::*, explain::*, forecast::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*,
+        tenancy::*, tokens::*, usage::*, waste::*,
     };
 }
 

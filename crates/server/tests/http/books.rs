@@ -197,7 +197,10 @@ async fn what_cannot_be_answered_is_told_by_its_field() {
     assert_eq!(world.get("/api/v1/usage?tenant=physcs").await.json()["nearest"], "physics");
     for (path, field) in [
         ("usage/capacity?by=tenant", "by"),
-        ("waste?by=user", "by"),
+        ("waste?by=colour", "by"),
+        ("waste?sort=size", "sort"),
+        ("waste?top=0", "top"),
+        ("usage?utilisation=true&bucket=day", "utilisation"),
         ("waste?headline=lazy", "headline"),
         ("costs/rate?from=2026-01-01T00:00:00Z", "from"),
         ("costs/forecast?to=2026-01-01T00:00:00Z", "to"),

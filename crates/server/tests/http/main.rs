@@ -19,6 +19,7 @@ mod past;
 mod placement;
 mod quotas;
 mod rates;
+mod reports;
 #[path = "../../../api/tests/support/schema.rs"]
 mod schema;
 mod scrub;
