@@ -67,7 +67,8 @@ impl Books {
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
             | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
-            | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_)
+            | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::ReservationTakenOver(_)
+            | Body::QuotaUntilReached(_)
             | Body::Unknown { .. } => {}
         }
     }
