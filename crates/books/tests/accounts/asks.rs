@@ -137,12 +137,15 @@ impl Asker {
         let group = |class: leasehold_model::ClassNo| (class.0 % 2, 1 + u64::from(class.0));
         let theirs = self.oracle.peaks_together(&ask, group);
         let ours = books.peaks_together(&question, group).map_err(|_| None)?;
-        let ours = ours.into_iter().map(|((key, group, bucket), peak)| {
-            let (words, _, bucket) = line(books, &names, &question, key, leasehold_model::ClassNo(0), bucket);
-            ((words, group, bucket), U256::from(peak))
-        });
-        if !ours.clone().eq_unordered(&theirs) {
-            return Err(differ("peaks together", format!("{:?}", ours.collect::<Vec<_>>()), format!("{theirs:?}")));
+        let ours: Vec<_> = ours
+            .into_iter()
+            .map(|((key, group, bucket), peak)| {
+                let (words, _, bucket) = line(books, &names, &question, key, leasehold_model::ClassNo(0), bucket);
+                ((words, group, bucket), U256::from(peak))
+            })
+            .collect();
+        if !ours.iter().cloned().eq_unordered(&theirs) {
+            return Err(differ("peaks together", format!("{ours:?}"), format!("{theirs:?}")));
         }
         let theirs = self.oracle.cost(&ask);
         let (lines, names) = books.cost(&question).map_err(|_| None)?;

@@ -212,7 +212,7 @@ pub(crate) struct ForecastArgs {
 #[command(after_help = "\
 Examples:
   leasehold waste --from 7d --by tenant
-  leasehold waste --from 7d --by user,project --sort cost --top 10 who wasted most
+  leasehold waste --from 7d --by user,project --sort cost --top 10   who wasted most
   leasehold waste --headline idle --limit 20                       idle leases, the most wasteful first")]
 pub(crate) struct WasteArgs {
     #[command(flatten)]

@@ -116,7 +116,7 @@ async fn list(session: &Session, args: &NodeListArgs) -> Result<(), Failed> {
         return session.list(call, |_| unreachable!("JSON is asked for")).await;
     }
     if args.empty_for.is_some() && !args.watch.watch {
-        return session.list(call, |items| empty(items)).await;
+        return session.list(call, empty).await;
     }
     let classes = Classes::load(&session.client).await?;
     if args.watch.watch {
