@@ -66,7 +66,10 @@ async fn a_reservation_is_taken_over_and_everybody_is_told_why() {
     let taken =
         world.until("/api/v1/audit/records?kind=reservation.taken_over", |found| !found["records"][0].is_null());
     let record = taken.await["records"][0].clone();
-    assert_eq!((&record["body"]["allocation_id"], &record["body"]["dropped"]), (&json!(second), &json!([first])));
+    assert_eq!(
+        (&record["body"]["allocation_id"], &record["body"]["dropped"]),
+        (&json!(format!("alloc-{second}")), &json!([format!("alloc-{first}")]))
+    );
     assert_eq!(record["body"]["victims"], json!([]), "{record}");
     let decision = format!("/api/v1/audit/decisions/{}", record["sequence"]);
     let why = world.get(&decision).await.expect(200);
