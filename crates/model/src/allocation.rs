@@ -76,6 +76,7 @@ words! {
     }
 }
 
+#[expect(clippy::derivable_impls, reason = "`words!` makes the enum and takes no default")]
 impl Default for WhenOverQuota {
     fn default() -> Self {
         Self::Refuse

@@ -61,6 +61,7 @@ pub use oracle::Oracle;
 pub use request::{Expected, RequestFacts};
 pub use submission::Word;
 pub use summary::{
-    AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
+    AllocationLine, CapacityLine, CeilingLine, CountedFor, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine,
+    Summary,
 };
 pub use violation::Violation;

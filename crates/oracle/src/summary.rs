@@ -74,6 +74,9 @@ pub struct EpisodeLine {
     pub below_since: Option<Instant>,
 }
 
+/// The user, the app instance and the node that a quota counts separately, where it does.
+pub type CountedFor = (Option<UserNo>, Option<AppInstanceNo>, Option<NodeNo>);
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaLine {
     pub limit: LimitKind,
@@ -83,7 +86,7 @@ pub struct QuotaLine {
     /// What was beyond a soft limit, times nanoseconds.
     pub overage: Fraction,
     /// By user and app instance if it counts each one, and by node if it counts each node; without zeros.
-    pub used: BTreeMap<(Option<UserNo>, Option<AppInstanceNo>, Option<NodeNo>), Fraction>,
+    pub used: BTreeMap<CountedFor, Fraction>,
     pub episode: Option<EpisodeLine>,
 }
 
