@@ -212,6 +212,26 @@ SAMPLES: list[tuple[int, bytes]] = [
 ]
 
 
+def added(kind: int, more: bytes) -> tuple[int, bytes]:
+    """The first sample of a kind, with fields that were added to it later."""
+    return kind, next(body for known, body in SAMPLES if known == kind) + more
+
+
+SAMPLES += [
+    (110, uv(310) + u8(3) + uv(4) + many([uv(300) + many([uv(0) + uv(14) + uv(3)])]) + uv(0) + leases(7, 42) + leases(300, 302)),
+    (116, uv(5)),
+    (41, opt(None) + many([]) + scaled(SEC) + u8(1) + uv(4) + u8(5) + uv(5) + (37).to_bytes(16, "big") + uv(21)
+     + (2).to_bytes(16, "big") + uv(7) + uv(2)),
+    added(13, uv(3) + text("ops@example.org") + u8(2)),
+    added(19, uv(31) + u8(1) + u8(1) + uv(3) + u8(0) + u8(3) + uv(2) + uv(9) + scaled(SEC) + u64(T0)),
+    added(19, uv(16) + u8(1) + uv(9) + u64(T0)),
+    *(added(kind, uv(1) + opt(uv(300)) + u8(1) + bytes(range(16))) for kind in (44, 45, 46)),
+    *(added(kind, uv(1) + opt(None) + u8(2) + uv(70_000)) for kind in (47, 48, 49)),
+    added(70, uv(1) + u8(1)), added(71, uv(1) + u8(2)),
+    *(added(kind, uv(1) + uv(70_000)) for kind in (91, 92, 93)),
+]
+
+
 # ---------------------------------------------------------------- records
 
 @dataclass

@@ -30,6 +30,7 @@ import sys
 import time
 import zlib
 from dataclasses import dataclass, field
+from math import gcd
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, NoReturn, Optional
 
@@ -220,6 +221,20 @@ def items(p: Parser, least: int = 0, most: int = 4096) -> Parser:
     return lambda r: [p(r) for _ in range(r.count(least, most, "items"))]
 
 
+def added(fields: dict[int, Parser]) -> Parser:
+    """Fields that were added later: a varint with the bits of those that are present, absent if there are none."""
+
+    def parse(r: Reader) -> dict:
+        if r.pos == len(r.data):
+            return {}
+        bits = r.varint()
+        if bits == 0 or bits & ~sum(fields):
+            raise Malformed(f"added fields {bits}")
+        return {bit: p(r) for bit, p in fields.items() if bits & bit}
+
+    return parse
+
+
 def choice(what: str, cases: dict[int, Parser]) -> Parser:
     def parse(r: Reader) -> tuple:
         tag = r.byte()
@@ -334,12 +349,23 @@ def rising(key: Parser, value: Parser, order: Callable[[Any], Any] = lambda k: k
     return parse
 
 
+def FRACTION(r: Reader) -> tuple[int, int]:
+    numerator, denominator = int.from_bytes(r.take(16), "big"), r.varint()
+    if denominator == 0 or gcd(numerator, denominator) != 1:
+        raise Malformed(f"fraction {numerator}/{denominator}")
+    return numerator, denominator
+
+
 ASKS = items(seq(CLASS, V64))
 DOMAIN, ATTEMPT_END = enum("domain", 3), enum("attempt end", 6)
 CAUSE = choice("cause", {
     1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64),
-    4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT)})
+    4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT), 5: seq(QUOTA, FRACTION, FRACTION, V64)})
 MEMBERS = items(seq(CLASS, V64, V64), 1, 16)
+BELONGS_TO = added({1: seq(option(V64), choice("correlation", {1: lambda r: r.take(16), 2: V64}))})
+CLAIM, OVER_QUOTA = added({1: V64}), enum("when over quota", 2)
+LIMIT = choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)})
+HOLDERS = choice("holders", {0: seq(), 1: V64})
 SPEC = seq(
     option(POOL), ASKS, V32, PRIORITY, option(SPAN), option(SPAN), BOOL, BOOL, items(seq(TEXT, TEXT)), option(DOMAIN),
     option(DOMAIN), option(PROFILE), BOOL, BOOL, option(lambda r: r.take(16)), option(V64), option(V64), option(PROJECT))
@@ -370,7 +396,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     10: ("class.put", seq(CLASS, TEXT, enum("resource kind", 5), option(TEXT), V64, BOOL)),
     11: ("pool.put", seq(POOL, TEXT, enum("strategy", 2), OPT_SPANS, OPT_SPANS, option(SPAN))),
     12: ("pool.deleted", seq(POOL)),
-    13: ("tenant.put", seq(TENANT, TEXT, option(TEXT), PRIORITY, option(V64))),
+    13: ("tenant.put", seq(
+        TENANT, TEXT, option(TEXT), PRIORITY, option(V64), added({1: TEXT, 2: OVER_QUOTA}))),
     14: ("tenant.deleted", seq(TENANT)),
     15: ("project.put", seq(PROJECT, TENANT, TEXT)),
     16: ("project.deleted", seq(PROJECT)),
@@ -379,7 +406,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     19: ("quota.updated", seq(
         QUOTA, TENANT, option(PROJECT), option(CLASS), option(POOL),
         choice("node scope", {0: seq(), 1: NODE, 2: seq()}), option(PRIORITY),
-        enum("measure", 4), choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)}))),
+        enum("measure", 4), LIMIT, added({
+            1: enum("resource kind", 5), 2: HOLDERS, 4: HOLDERS, 8: seq(), 16: seq(LIMIT, INSTANT)}))),
     20: ("quota.deleted", seq(QUOTA)),
     21: ("quota.burst_ended", seq(QUOTA)),
     22: ("rate_card.put", seq(
@@ -406,12 +434,12 @@ KINDS: dict[int, tuple[str, Parser]] = {
         option(POOL), items(seq(CLASS, V64), 0, 16), SPAN, PRIORITY, VERSION, CAUSE, PARTICULARS)),
     42: ("lease.renewed", RENEWED),
     43: ("lease.released", seq(REPORTED, BOOL)),
-    44: ("lease.expired", seq(LEASES, BOOL)),
-    45: ("lease.revoked", seq(LEASES, SPAN)),
-    46: ("lease.teardown_started", seq(LEASES, enum("cause", 2), BOOL)),
-    47: ("lease.torn_down", seq(NODE, LEASES)),
-    48: ("lease.fenced", seq(LEASES)),
-    49: ("lease.unfenced", seq(LEASES)),
+    44: ("lease.expired", seq(LEASES, BOOL, BELONGS_TO)),
+    45: ("lease.revoked", seq(LEASES, SPAN, BELONGS_TO)),
+    46: ("lease.teardown_started", seq(LEASES, enum("cause", 2), BOOL, BELONGS_TO)),
+    47: ("lease.torn_down", seq(NODE, LEASES, BELONGS_TO)),
+    48: ("lease.fenced", seq(LEASES, BELONGS_TO)),
+    49: ("lease.unfenced", seq(LEASES, BELONGS_TO)),
     50: ("lease.activity", seq(REPORTED)),
     51: ("lease.preempted", seq(NODE, PRIORITY, VERSION, LEASES)),
     52: ("preemption.decided", seq(V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), LEASES)),
@@ -420,8 +448,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
         TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),
         items(V64, 0, 64), option(INSTANT))),
     61: ("token.revoked", seq(TOKEN)),
-    70: ("allocation.submitted", seq(SPEC)),
-    71: ("allocation.denied", seq(SPEC, VERSION, CAUSE)),
+    70: ("allocation.submitted", seq(SPEC, added({1: OVER_QUOTA}))),
+    71: ("allocation.denied", seq(SPEC, VERSION, CAUSE, added({1: OVER_QUOTA}))),
     72: ("allocation.placed", seq(V64, V32, V64, V32, VERSION)),
     73: ("allocation.started", seq(V64)),
     74: ("allocation.checkpointing", seq(V64)),
@@ -432,14 +460,15 @@ KINDS: dict[int, tuple[str, Parser]] = {
     79: ("allocation.failed", seq(V64, ATTEMPT_END, option(V32), V64)),
     80: ("allocation.cancelled", seq(V64)),
     90: ("node.claimed", seq(NODES)),
-    91: ("node.released", seq(NODES)),
-    92: ("node.wiped", seq(NODE)),
-    93: ("node.quarantined", seq(NODE, enum("cause of a quarantine", 2))),
+    91: ("node.released", seq(NODES, CLAIM)),
+    92: ("node.wiped", seq(NODE, CLAIM)),
+    93: ("node.quarantined", seq(NODE, enum("cause of a quarantine", 2), CLAIM)),
     94: ("node.quarantine_cleared", seq(NODE)),
     100: ("ceiling.put", seq(PROJECT, option(V64), AMOUNT, CURRENCY, enum("mode", 2))),
     101: ("ceiling.deleted", seq(PROJECT, option(V64))),
     110: ("reservation.taken_over", seq(
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
+    116: ("quota.until_reached", seq(QUOTA)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -18,8 +18,8 @@ const PAIRS: &[(&[&str], &Endpoint, &[&str])] = &[
     (&["usage", "capacity"], by_id::capacity, &[]),
     (&["cost"], by_id::costs, &[]),
     // The window is there to be refused with a reason: these are about now, and about the current month.
-    (&["cost", "rate"], by_id::cost_rate, &["from", "to"]),
-    (&["cost", "forecast"], by_id::forecast, &["from", "to"]),
+    (&["cost", "rate"], by_id::cost_rate, &["from", "to", "window"]),
+    (&["cost", "forecast"], by_id::forecast, &["from", "to", "window"]),
     (&["waste"], by_id::waste, &[]),
     (&["sensitivity"], by_id::sensitivity, &[]),
     // The command line fetches all pages.
