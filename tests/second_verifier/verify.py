@@ -220,6 +220,20 @@ def items(p: Parser, least: int = 0, most: int = 4096) -> Parser:
     return lambda r: [p(r) for _ in range(r.count(least, most, "items"))]
 
 
+def added(fields: dict[int, Parser]) -> Parser:
+    """Fields that were added later: a varint with the bits of those that are present, absent if there are none."""
+
+    def parse(r: Reader) -> dict:
+        if r.pos == len(r.data):
+            return {}
+        bits = r.varint()
+        if bits == 0 or bits & ~sum(fields):
+            raise Malformed(f"added fields {bits}")
+        return {bit: p(r) for bit, p in fields.items() if bits & bit}
+
+    return parse
+
+
 def choice(what: str, cases: dict[int, Parser]) -> Parser:
     def parse(r: Reader) -> tuple:
         tag = r.byte()
@@ -420,7 +434,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
         TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),
         items(V64, 0, 64), option(INSTANT))),
     61: ("token.revoked", seq(TOKEN)),
-    70: ("allocation.submitted", seq(SPEC)),
+    70: ("allocation.submitted", seq(SPEC, added({1: NODE}))),
     71: ("allocation.denied", seq(SPEC, VERSION, CAUSE)),
     72: ("allocation.placed", seq(V64, V32, V64, V32, VERSION)),
     73: ("allocation.started", seq(V64)),
@@ -440,6 +454,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     101: ("ceiling.deleted", seq(PROJECT, option(V64))),
     110: ("reservation.taken_over", seq(
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
+    112: ("pool.queue_put", seq(POOL, SPAN, V32)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -165,7 +165,7 @@ impl Books {
             | Body::SettingsChanged(_)
             | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_)
-            | Body::PoolPlacementPut(_)
+            | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_)
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_)

@@ -120,7 +120,8 @@ impl State {
             }
             let requested = if counts_gang { 1 } else { each.saturating_mul(u64::from(ask.replicas)) };
             let depends_on_node = !counts_gang && quota.depends_on_node();
-            let verdict = if depends_on_node { None } else { Some(quota.judge(requested, None, ask.now)) };
+            let judge = || ask.heed(quota.number, quota.judge(requested, None, ask.now));
+            let verdict = (!depends_on_node).then(judge);
             show(Check { quota, each, requested, verdict })?;
         }
         Ok(())
@@ -141,6 +142,25 @@ impl State {
         let mut hard = self.ceilings.of(ask.project, ask.app_instance).filter(|c| c.mode == CeilingMode::Hard);
         hard.try_for_each(|ceiling| ceiling.judge(self.cost_of(ask, ceiling.currency)))?;
         Ok((terms, of_nodes))
+    }
+
+    /// A burst quota under which an ask could never start: it exceeds the base limit all by itself, and would run for
+    /// longer than a burst lasts (SEMANTICS 11).
+    pub(crate) fn never_within_burst(&self, ask: &Ask<'_>) -> Option<QuotaNo> {
+        let walltime = ask.walltime?;
+        let mut found = None;
+        let all = self.check_quotas(ask, |Check { quota, each, requested, verdict }| {
+            let alone = if verdict.is_some() { requested } else { each };
+            if let LimitKind::Burst { limit, burst_ttl, .. } = quota.limit
+                && alone > limit
+                && walltime > burst_ttl
+            {
+                found.get_or_insert(quota.number);
+            }
+            Ok(())
+        });
+        all.expect("the callback never fails");
+        found
     }
 
     /// All quotas that depend on the node, even if another one denies the ask.

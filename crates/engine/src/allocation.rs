@@ -2,9 +2,10 @@
 
 use crate::custody::Claimer;
 use crate::reservation::Reservation;
+use leasehold_model::body::AllocationSubmitted;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, TenantNo,
-    UserNo,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, NodeNo, ProjectNo,
+    TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -17,6 +18,8 @@ pub struct Allocation {
     pub user: Option<UserNo>,
     pub workload: Option<Name>,
     pub spec: AllocationSpec,
+    /// The only node that it may use, if it was requested as a lease on that node.
+    pub node: Option<NodeNo>,
     pub state: AllocationState,
     /// When it was submitted. It keeps this age when it is requeued.
     pub submitted_at: Instant,
@@ -35,18 +38,26 @@ pub struct Allocation {
     pub ends: Option<AttemptEnd>,
     /// The latest end among those of its leases that have ended.
     pub ended_at: Instant,
+    /// How often it was requeued without a checkpoint, since the first process with rules version 4.
+    pub requeues: u32,
     pub(crate) reservation: Option<Box<Reservation>>,
 }
 
 impl Allocation {
-    pub(crate) fn new(number: AllocationNo, identity: &Identity, spec: AllocationSpec, stamp: Instant) -> Option<Self> {
+    pub(crate) fn new(
+        number: AllocationNo,
+        identity: &Identity,
+        submitted: &AllocationSubmitted,
+        stamp: Instant,
+    ) -> Option<Self> {
         Some(Self {
             number,
             tenant: identity.tenant?,
             project: identity.project?,
             user: identity.user,
             workload: identity.workload.clone(),
-            spec,
+            spec: submitted.spec.clone(),
+            node: submitted.node,
             state: AllocationState::Pending,
             submitted_at: stamp,
             attempt: 0,
@@ -57,6 +68,7 @@ impl Allocation {
             checkpointed: false,
             ends: None,
             ended_at: Instant(0),
+            requeues: 0,
             reservation: None,
         })
     }
@@ -103,7 +115,7 @@ impl Allocation {
     }
 
     /// The nodes on which capacity is reserved for it.
-    pub fn reserved_on(&self) -> impl Iterator<Item = leasehold_model::NodeNo> + '_ {
+    pub fn reserved_on(&self) -> impl Iterator<Item = NodeNo> + '_ {
         self.reservation.iter().flat_map(|reservation| reservation.places.iter().map(|place| place.node))
     }
 }

@@ -1,23 +1,31 @@
 //! The assured start of a waiting allocation: when it starts at the latest, and on which nodes. Backfill must not delay
 //! the assured start of the head of a line.
 //!
-//! Only ends that are certain count. The leases of an allocation with a walltime end by then, renewed or not; a
-//! teardown is confirmed or fenced by its deadline. A lease without a walltime may be renewed forever and is not
-//! counted on.
+//! Only ends that are certain count. The leases of an allocation with a walltime end by then, renewed or not; those in a
+//! pool with a longest lifetime end by then; a teardown is confirmed or fenced by its deadline. A lease without such a
+//! bound may be renewed forever and is not counted on.
 
 use crate::allocation::Allocation;
 use crate::ask::Ask;
-use crate::lease::Phase;
+use crate::lease::{Lease, Phase};
 use crate::node::Node;
 use crate::placement::Tentative;
 use crate::state::State;
 use crate::view::View;
-use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Span, TeardownMode};
+use leasehold_model::body::PerPriority;
+use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Priority, Span, TeardownMode};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
 /// How many ends of walltimes are considered. An allocation that needs more has no assured start.
 const ENDS_MAX: usize = 4096;
+
+/// For how long work may stay on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    pub(crate) walltime: Option<Span>,
+    pub(crate) priority: Priority,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssuredStart {
@@ -36,9 +44,22 @@ impl State {
         }
     }
 
-    /// When a gang that starts now on this node has released it at the latest. `None` without a walltime.
-    pub(crate) fn gone_by(&self, node: &Node, now: Instant, walltime: Option<Span>) -> Option<Instant> {
-        Some(now.saturating_add(walltime?).saturating_add(self.clearing(node)))
+    /// When work that starts now on this node has released it at the latest. `None` if it has neither a walltime nor a
+    /// longest lifetime.
+    pub(crate) fn gone_by(&self, node: &Node, now: Instant, stay: Stay) -> Option<Instant> {
+        let lifetime = self.pool(node.pool).and_then(|pool| pool.lifetime_max.of(stay.priority));
+        let longest = stay.walltime.into_iter().chain(lifetime).min()?;
+        Some(now.saturating_add(longest).saturating_add(self.clearing(node)))
+    }
+
+    /// When a lease ends at the latest because of its pool's longest lifetime, if that is before the walltime of its
+    /// allocation.
+    fn lifetime_end(&self, lease: &Lease) -> Option<Instant> {
+        let lifetime = self.pool(lease.pool)?.lifetime_max.of(lease.priority)?;
+        let end = lease.granted_at.saturating_add(lifetime).max(lease.expires_at);
+        let of = lease.of.and_then(|of| self.allocation(of)).filter(|of| of.has_lease(lease.number));
+        let bound = of.and_then(Allocation::bound);
+        bound.is_none_or(|bound| end < bound).then_some(end)
     }
 }
 
@@ -59,7 +80,10 @@ impl View<'_> {
                 bounds.next_if(|(bound, _)| ends.peek().is_none_or(|Reverse((at, _))| bound <= at))
             {
                 let leases = self.allocation(*number)?.lease_numbers().filter_map(|lease| self.lease(lease));
-                for lease in leases.filter(|lease| lease.of == Some(*number) && lease.phase == Phase::Active) {
+                let ends_by_walltime = |lease: &&Lease| {
+                    lease.of == Some(*number) && lease.phase == Phase::Active && self.lifetime_end(lease).is_none()
+                };
+                for lease in leases.filter(ends_by_walltime) {
                     let node = self.node(lease.node).expect("a lease's node exists");
                     ends.push(Reverse((bound.saturating_add(self.clearing(node)).max(now), lease.number)));
                 }
@@ -98,12 +122,19 @@ impl View<'_> {
 }
 
 impl State {
-    /// The leases that are ending, with the latest instant of their teardown. Victims of evictions for others are left
-    /// out.
+    /// The leases that are ending, or that must end because of their longest lifetime, with the latest instant of their
+    /// teardown. Victims of evictions for others are left out.
     fn ending_by(&self, now: Instant) -> BinaryHeap<Reverse<(Instant, LeaseNo)>> {
         let reserved = self.queue.reserved.iter().filter_map(|number| self.allocation(*number)?.reservation.as_deref());
         let reserved_victims: BTreeSet<LeaseNo> = reserved.flat_map(|kept| kept.victims.0.iter().copied()).collect();
         let mut ending = BinaryHeap::new();
+        if self.pools().any(|(_, pool)| pool.lifetime_max != PerPriority::default()) {
+            for lease in self.leases.in_any_order().filter(|lease| lease.phase == Phase::Active) {
+                if let (Some(end), Some(node)) = (self.lifetime_end(lease), self.node(lease.node)) {
+                    ending.push(Reverse((end.saturating_add(self.clearing(node)).max(now), lease.number)));
+                }
+            }
+        }
         for node in self.ending.iter().filter_map(|node| self.node(*node)) {
             for lease in self.leases_on(node.number) {
                 let ends = lease.phase == Phase::Revoking || lease.phase.is_tearing_down();

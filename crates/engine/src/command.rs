@@ -1,6 +1,6 @@
 //! The commands of the engine.
 
-use leasehold_model::body::{Asks, PerPriority};
+use leasehold_model::body::{Asks, PerPriority, PoolQueue};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
@@ -152,6 +152,8 @@ fields! {
         pub grace: Option<Span>,
         /// Absent: unchanged. Present and empty: those of the strategy.
         pub weights: Option<Option<Weights>>,
+        /// Absent: unchanged.
+        pub queue: Option<PoolQueue>,
     }
 }
 fields! { pub struct PutClass { pub class: Option<ClassNo>, pub spec: ClassSpec } }

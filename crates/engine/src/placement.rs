@@ -160,7 +160,8 @@ impl State {
         for (number, asked) in wanted.node_quotas {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
             let taken = wanted.tentative.counted(quota, node.number);
-            match quota.judge_with(*asked, Some((node.pool, node.number)), wanted.ask.now, taken) {
+            let verdict = quota.judge_with(*asked, Some((node.pool, node.number)), wanted.ask.now, taken);
+            match wanted.ask.heed(*number, verdict) {
                 Verdict::Within => {}
                 Verdict::Refused(cause) => return Err(cause),
                 verdict => verdicts.push((*number, verdict)),

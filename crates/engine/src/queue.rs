@@ -11,9 +11,10 @@ pub use waits::{WaitReason, Waits};
 
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
+use crate::lease::Lease;
 use crate::node::Node;
-use leasehold_model::body::Asks;
-use leasehold_model::{AllocationNo, Domain, Instant, Name, PoolNo, Priority, ProjectNo, Span, TenantNo};
+use leasehold_model::body::{Asks, PoolQueue};
+use leasehold_model::{AllocationNo, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,8 @@ impl Line {
 pub(crate) struct ShapeKey {
     pub(crate) priority: Priority,
     pub(crate) pool: Option<PoolNo>,
+    /// The only node that it may use.
+    pub(crate) node: Option<NodeNo>,
     pub(crate) asks: Asks,
     pub(crate) replicas: u32,
     pub(crate) labels: Vec<(Name, Name)>,
@@ -71,6 +74,7 @@ impl ShapeKey {
         Self {
             priority: spec.priority,
             pool: spec.pool,
+            node: allocation.node,
             asks: spec.asks.clone(),
             replicas: spec.replicas,
             labels: spec.labels.clone(),
@@ -203,6 +207,23 @@ impl crate::state::State {
     pub(crate) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
         let pools = self.pools().map(|(number, _)| Line::Pool(number));
         pools.chain(self.claimed.claimers().map(Line::Claimed))
+    }
+
+    /// How often an allocation may be requeued: the lowest limit of the pools that it may use.
+    pub(crate) fn requeue_limit(&self, found: &Allocation) -> u32 {
+        let pools = self.pools().filter(|(number, _)| found.spec.pool.is_none_or(|own| own == *number));
+        pools.map(|(_, pool)| pool.queue.requeue_limit).min().unwrap_or(PoolQueue::default().requeue_limit)
+    }
+
+    /// Whether a lease was held long enough to be evicted (SEMANTICS 11).
+    pub(crate) fn ran_long_enough(&self, lease: &Lease, now: Instant) -> bool {
+        let least = self.pool(lease.pool).map_or(Span::ZERO, |pool| pool.queue.min_runtime_before_eviction);
+        lease.granted_at.saturating_add(least) <= now
+    }
+
+    /// Whether some pool protects young leases, so that an eviction can become possible by the passing of time.
+    pub(crate) fn protects_young_leases(&self) -> bool {
+        self.pools().any(|(_, pool)| pool.queue.min_runtime_before_eviction > Span::ZERO)
     }
 
     /// The rank of a waiting allocation.

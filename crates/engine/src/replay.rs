@@ -3,8 +3,10 @@
 use crate::command::{Command, Request, RequestLease};
 use crate::decide::Engine;
 use crate::state::State;
-use leasehold_model::body::{Body, Denied, Granted, Particulars};
-use leasehold_model::{AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record};
+use leasehold_model::body::{AllocationSubmitted, Body, Denied, Granted, Particulars};
+use leasehold_model::{
+    AllocationSpec, AttemptEnd, Batch, ClassNo, Identity, NodeNo, Quanta, RULES_VERSION, Record, Span,
+};
 
 /// The result of repeating a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +40,9 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::Denied(denied) => of_command(Some(denied.rules_version), Command::Request(request_of_denial(denied))),
         Body::AllocationDenied(denied) => {
             of_command(Some(denied.rules_version), Command::SubmitAllocation(denied.spec.clone()))
+        }
+        Body::AllocationSubmitted(AllocationSubmitted { spec, node: Some(node) }) => {
+            of_command(None, Command::Request(request_on_node(spec, *node)))
         }
         Body::AllocationSubmitted(submitted) => of_command(None, Command::SubmitAllocation(submitted.spec.clone())),
         Body::AllocationPlaced(placed) => of_engine(Some(placed.rules_version)),
@@ -137,6 +142,25 @@ fn request_of_grant(granted: &Granted) -> RequestLease {
         profile: granted.profile,
         app_instance: granted.app_instance,
         ..RequestLease::of(ClassNo(0), Quanta(0), granted.ttl)
+    }
+}
+
+/// The request for a lease on a certain node that became an allocation.
+fn request_on_node(spec: &AllocationSpec, node: NodeNo) -> RequestLease {
+    RequestLease {
+        pool: spec.pool,
+        node: Some(node),
+        asks: spec.asks.clone(),
+        priority: spec.priority,
+        sensitive: spec.sensitive,
+        control_plane: spec.control_plane,
+        correlation: spec.correlation,
+        app_instance: spec.app_instance,
+        attachment: spec.attachment,
+        source_project: spec.source_project,
+        labels: spec.labels.clone(),
+        profile: spec.profile,
+        ..RequestLease::of(ClassNo(0), Quanta(0), spec.ttl.unwrap_or(Span::ZERO))
     }
 }
 

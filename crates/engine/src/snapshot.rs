@@ -327,6 +327,7 @@ fn put_pool(p: &Pool, out: &mut Vec<u8>) {
     p.lifetime_max.put(out);
     p.grace.put(out);
     p.weights.put(out);
+    p.queue.put(out);
 }
 
 fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
@@ -337,6 +338,7 @@ fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
         lifetime_max: Field::get(r)?,
         grace: Field::get(r)?,
         weights: Field::get(r)?,
+        queue: Field::get(r)?,
         nodes: 0,
     })
 }

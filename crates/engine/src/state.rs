@@ -18,7 +18,7 @@ use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
@@ -115,6 +115,7 @@ pub struct Pool {
     pub nodes: u32,
     /// Placement weights that replace those of the strategy.
     pub weights: Option<Weights>,
+    pub queue: PoolQueue,
 }
 
 /// How a closed lease ended.

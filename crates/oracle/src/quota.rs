@@ -67,6 +67,8 @@ pub(crate) struct Demand {
     pub(crate) replicas: Option<u32>,
     /// The claimer whose nodes it uses; `None` if it is not sensitive.
     pub(crate) claimer: Option<Claimer>,
+    /// The only node that it may use.
+    pub(crate) node: Option<NodeNo>,
     /// The specification of a gang; `None` for a lease request.
     pub(crate) spec: Option<AllocationSpec>,
 }
@@ -147,7 +149,10 @@ impl World {
             LimitKind::Burst { limit, burst_ttl, .. } if over(limit) => {
                 let started_at = quota.episode.map_or(now, |episode| episode.started_at);
                 let ends_at = started_at.saturating_add(burst_ttl);
-                if ends_at <= now {
+                // A gang waits if it would run for longer than what is left of the burst (SEMANTICS 11).
+                let walltime = demand.spec.as_ref().and_then(|spec| spec.walltime);
+                let outlasts = walltime.is_some_and(|walltime| now.saturating_add(walltime) > ends_at);
+                if ends_at <= now || outlasts {
                     Ruling::Refused(DenyCause::BurstOver { quota: number, ends_at })
                 } else {
                     Ruling::Until(ends_at)
@@ -155,6 +160,28 @@ impl World {
             }
             _ => Ruling::Passes,
         })
+    }
+
+    /// What a gang counts in a quota by itself: all of it, or one replica if the quota depends on nodes. `None` if the
+    /// quota does not count it.
+    pub(crate) fn counts_alone(&self, quota: &Quota, demand: &Demand) -> Option<u64> {
+        let scope = &quota.put.scope;
+        let applies = scope.tenant == demand.tenant
+            && scope.project.is_none_or(|project| project == demand.project)
+            && scope.class.is_none_or(|class| demand.asks.iter().any(|(asked, _)| *asked == class))
+            && scope.priority.is_none_or(|priority| priority == demand.priority);
+        let of_class = demand.asks.iter().filter(|(class, _)| scope.class.is_none_or(|c| c == *class));
+        let each = match quota.put.measure {
+            Measure::Quanta => of_class.map(|(_, quanta)| quanta).sum(),
+            Measure::Leases => of_class.count() as u64,
+            Measure::Nodes | Measure::Allocations => 1,
+        };
+        let times = if quota.depends_on_node() || quota.put.measure == Measure::Allocations {
+            1
+        } else {
+            u64::from(demand.replicas.unwrap_or(1))
+        };
+        applies.then_some(each * times)
     }
 
     fn use_and_request(

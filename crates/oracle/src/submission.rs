@@ -12,7 +12,8 @@ use leasehold_model::limits::{
     QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, PoolNo, ProjectNo, Span, TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, LimitKind, PoolNo, ProjectNo, Span,
+    TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -99,7 +100,22 @@ impl World {
             ((0..spec.labels.len()).any(names_twice), "duplicate_label"),
             (spec.contradicts_itself(), "contradictory_affinity"),
         ];
-        faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
+        if let Some((_, word)) = faults.into_iter().find(|(wrong, _)| *wrong) {
+            return Some(word);
+        }
+        let demand = Demand::of_gang(tenant, project, user, spec);
+        self.never_within_burst(&demand).then_some("walltime_beyond_burst")
+    }
+
+    /// Whether a burst quota could never let it start: it exceeds the base limit alone, and for longer than a burst.
+    fn never_within_burst(&self, demand: &Demand) -> bool {
+        let walltime = demand.spec.as_ref().and_then(|spec| spec.walltime);
+        self.quotas.values().any(|quota| match (quota.put.limit, walltime) {
+            (LimitKind::Burst { limit, burst_ttl, .. }, Some(walltime)) => {
+                walltime > burst_ttl && self.counts_alone(quota, demand).is_some_and(|alone| alone > limit)
+            }
+            _ => false,
+        })
     }
 
     fn pools_of<'a>(&'a self, spec: &'a AllocationSpec) -> impl Iterator<Item = PoolNo> + 'a {
@@ -167,7 +183,7 @@ impl World {
         let spec = self.in_order(spec);
         let guard = self.guard_for(tenant, spec.priority, now);
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
-        let allow = |node| guard.allows(node, spec.walltime);
+        let allow = |node| guard.allows(node, Some((spec.walltime, spec.priority)));
         let placed = self.place_gang(&demand, &spec, &Occupancy::of(self), now, &allow);
         if placed == Err(NoGang::Room)
             && let Some(why) = self.impossible(demand.claimer, &spec)
@@ -190,14 +206,14 @@ impl World {
             let hard = causes.iter().filter(is_final);
             let mut bodies: Vec<Body> = hard.map(|cause| denied(*cause)).collect();
             if bodies.len() < causes.len() && !self.is_full(tenant) {
-                bodies.push(AllocationSubmitted { spec: spec.clone() }.into());
+                bodies.push(AllocationSubmitted { spec: spec.clone(), node: None }.into());
             }
             return if bodies.is_empty() { Err("too_many_pending") } else { one_of(bodies) };
         }
         if placed.is_err() && self.is_full(tenant) {
             return Err("too_many_pending");
         }
-        one_of(vec![AllocationSubmitted { spec }.into()])
+        one_of(vec![AllocationSubmitted { spec, node: None }.into()])
     }
 
     /// Whether the queue is full.

@@ -15,7 +15,11 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
     match &record.body {
         // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
-            spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec)
+            let shown = spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec);
+            match submitted.node {
+                Some(node) => shown.named("node", node),
+                None => shown,
+            }
         }
         Body::AllocationDenied(body) => denied(shown, directory, body),
         Body::AllocationPlaced(body) => of(shown, body.allocation)
@@ -58,7 +62,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
         | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
-        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
+        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
         | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)

@@ -156,7 +156,7 @@ impl View<'_> {
     fn hindrance(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = assured.allow(*self, node, ask.now, ask.walltime);
+            let free = assured.allow(*self, node, ask.now, Some(ask.stay()));
             if !free {
                 behind.set(assured.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
@@ -209,7 +209,10 @@ impl View<'_> {
         let short = |(class, quanta): &(ClassNo, Quanta)| {
             let suits = |node: &&Node| {
                 let pool = ask.pool.is_none_or(|pool| pool == node.pool);
-                pool && node.is_open_to(ask.claimer) && ask.labels.iter().all(|label| node.labels.contains(label))
+                let named = ask.node.is_none_or(|named| named == node.number);
+                pool && named
+                    && node.is_open_to(ask.claimer)
+                    && ask.labels.iter().all(|label| node.labels.contains(label))
             };
             let room = |node: &Node| with_all.class(node, *class).map(|class| class.room_for(*quanta));
             let free = self.nodes().filter(suits).filter_map(room);

@@ -40,6 +40,7 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.user.put(out);
     a.workload.put(out);
     a.spec.put(out);
+    a.node.put(out);
     a.state.put(out);
     a.submitted_at.put(out);
     a.attempt.put(out);
@@ -49,6 +50,7 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.checkpointed.put(out);
     a.ends.put(out);
     a.ended_at.put(out);
+    a.requeues.put(out);
     out.push(u8::from(a.reservation.is_some()));
     if let Some(reservation) = &a.reservation {
         reservation.sequence.put(out);
@@ -100,6 +102,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         user: Field::get(r)?,
         workload: Field::get(r)?,
         spec: AllocationSpec::get(r)?,
+        node: Field::get(r)?,
         state: Field::get(r)?,
         submitted_at: Field::get(r)?,
         attempt: Field::get(r)?,
@@ -110,6 +113,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         checkpointed: Field::get(r)?,
         ends: Field::get(r)?,
         ended_at: Field::get(r)?,
+        requeues: Field::get(r)?,
         reservation: None,
     };
     if bool::get(r)? {

@@ -14,6 +14,10 @@ use super::admission::Member;
 fields! {
     /// An allocation was submitted and waits in the queue. Its number is this record's sequence.
     pub struct AllocationSubmitted { pub spec: AllocationSpec }
+    added {
+        /// The only node that it may use, if it was requested as a lease on that node.
+        1 pub node: Option<NodeNo>,
+    }
 }
 fields! {
     /// An allocation could never start, even on an empty cluster, and was not queued.

@@ -68,7 +68,8 @@ fn lives() -> BoxedStrategy<Body> {
         body.into()
     }
     prop_oneof![
-        specs().prop_map(|spec| body(AllocationSubmitted { spec })),
+        (specs(), option::of(u32s()))
+            .prop_map(|(spec, node)| { body(AllocationSubmitted { spec, node: node.map(NodeNo) }) }),
         (numbers(), u32s(), u64s(), u32s(), u32s()).prop_map(|(allocation, attempt, first, leases, rules_version)| {
             body(AllocationPlaced { allocation, attempt, first_lease: LeaseNo(first), leases, rules_version })
         }),

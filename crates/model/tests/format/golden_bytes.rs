@@ -247,8 +247,6 @@ fn every_kind_has_these_bytes() {
             670000faed51728618080001ac02f0a204
         8 journal.tail_resolved
             680000faed517286180800020100
-        110 reservation.taken_over
-            690000faed517286186e00b602030401ac0201000e030002072202ac0201
     "#]].assert_eq(&shown);
 }
 

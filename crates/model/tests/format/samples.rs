@@ -353,8 +353,8 @@ fn later_bodies() -> Vec<Body> {
         scored(Some(profile()), Weighing::Custom(weights())).into(),
         BudgetsPut { tenant: TenantNo(1), budgets: Budgets::NONE }.into(),
         BudgetsPut { tenant: TenantNo(300), budgets: budgets() }.into(),
-        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]) }.into(),
-        AllocationSubmitted { spec: gang() }.into(),
+        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]), node: None }.into(),
+        AllocationSubmitted { spec: gang(), node: None }.into(),
         AllocationDenied {
             spec: gang(),
             rules_version: 1,
@@ -445,6 +445,13 @@ fn later_bodies() -> Vec<Body> {
             dropped: vec![AllocationNo(300), AllocationNo(302)],
         }
         .into(),
+        PoolQueuePut {
+            pool: PoolNo(1),
+            queue: PoolQueue { min_runtime_before_eviction: Span::from_secs(600), requeue_limit: 3 },
+        }
+        .into(),
+        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]), node: Some(NodeNo(300)) }
+            .into(),
     ]
 }
 
