@@ -434,7 +434,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
         TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),
         items(V64, 0, 64), option(INSTANT))),
     61: ("token.revoked", seq(TOKEN)),
-    70: ("allocation.submitted", seq(SPEC, added({1: NODE}))),
+    70: ("allocation.submitted", seq(SPEC, added({1: enum("when_over_quota", 2), 2: NODE}))),
     71: ("allocation.denied", seq(SPEC, VERSION, CAUSE)),
     72: ("allocation.placed", seq(V64, V32, V64, V32, VERSION)),
     73: ("allocation.started", seq(V64)),

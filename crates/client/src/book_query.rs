@@ -28,9 +28,10 @@ pub struct BookQuery {
     pub by: Vec<String>,
     /// `minute`, `hour`, `day` or `month`.
     pub bucket: Option<String>,
-    /// An IANA time zone.
-    pub zone: Option<String>,
+    /// An IANA time zone, in which days and months begin.
+    pub time_zone: Option<String>,
     pub peak: bool,
+    pub utilisation: bool,
 }
 
 impl<A: Answer> Call<A> {
@@ -53,7 +54,8 @@ impl<A: Answer> Call<A> {
             .maybe("workload", asked.workload.as_ref())
             .maybe("by", (!asked.by.is_empty()).then(|| asked.by.join(",")))
             .maybe("bucket", asked.bucket.as_ref())
-            .maybe("zone", asked.zone.as_ref())
+            .maybe("time_zone", asked.time_zone.as_ref())
             .maybe("peak", asked.peak.then_some("true"))
+            .maybe("utilisation", asked.utilisation.then_some("true"))
     }
 }

@@ -3,24 +3,41 @@
 
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
-use crate::quota::{Facts, Quota, Verdict};
+use crate::quota::{Count, Facts, Holder, Quota, Verdict};
 use crate::state::State;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Amount, CeilingMode, ClassNo, DenyCause, Instant, LimitKind, Quanta, QuotaNo, Span};
+use leasehold_model::{
+    Amount, CeilingMode, ClassNo, DenyCause, Fraction, Instant, LimitKind, Measure, NodeScope, Quanta, QuotaNo, Span,
+};
 use smallvec::SmallVec;
 
 /// The check of one quota.
 struct Check<'s> {
     quota: &'s Quota,
     /// The amount that one replica counts; for quotas on allocations, the whole allocation.
-    each: u64,
-    requested: u64,
+    each: Count,
+    requested: Count,
     /// `None` if it depends on the node.
     verdict: Option<Verdict>,
 }
 
+impl Check<'_> {
+    /// What the ask counts by itself, wherever it is placed. Zero if it may avoid the quota by its choice of nodes.
+    fn alone(&self, ask: &Ask<'_>) -> Count {
+        let scope = &self.quota.scope;
+        let is_inside = scope.pool.is_none() || scope.pool == ask.pool;
+        match (self.quota.measure, scope.node) {
+            _ if !is_inside => 0,
+            // How many nodes it needs is not known before it is placed.
+            (Measure::Nodes, _) | (_, NodeScope::One(_)) => 0,
+            (_, NodeScope::Each) => self.each,
+            (_, NodeScope::All) => self.requested,
+        }
+    }
+}
+
 /// Quotas whose verdict depends on the node, with the amount that one replica counts in each.
-pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, u64); 4]>;
+pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, Count); 4]>;
 
 /// The conditions that quotas attach to a grant.
 #[derive(Clone, Default)]
@@ -64,8 +81,8 @@ impl Terms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaCheck {
     pub quota: QuotaNo,
-    pub used: u64,
-    pub requested: u64,
+    pub used: Fraction,
+    pub requested: Fraction,
     pub limit: LimitKind,
     pub said: QuotaSaid,
 }
@@ -101,7 +118,57 @@ impl CeilingCheck {
     }
 }
 
+impl Quota {
+    /// The holder under whom an ask is counted.
+    pub(crate) fn holder_of(&self, ask: &Ask<'_>) -> Holder {
+        self.holder(ask.user, ask.app_instance)
+    }
+
+    /// Whether it could count an ask, but the ask does not name the user or the app instance that it counts by.
+    fn lacks_holder(&self, ask: &Ask<'_>, facts: &[Facts]) -> Option<Missing> {
+        let further = &self.scope.further;
+        let user = further.user.is_some() && ask.user.is_none();
+        let app_instance = further.app_instance.is_some() && ask.app_instance.is_none();
+        let missing = match (user, app_instance) {
+            (true, _) => Missing::User,
+            (false, true) => Missing::AppInstance,
+            (false, false) => return None,
+        };
+        let elsewhere = ask.pool.is_some_and(|pool| self.scope.pool.is_some_and(|of| of != pool));
+        let counts = match self.measure {
+            Measure::Allocations => ask.is_allocation,
+            Measure::Quanta | Measure::Leases | Measure::Nodes => true,
+        };
+        (counts && !elsewhere && facts.iter().any(|facts| self.concerns_anyone(facts))).then_some(missing)
+    }
+}
+
+/// What a request must name because a quota counts by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    User,
+    AppInstance,
+}
+
 impl State {
+    fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
+        let Ask { project, priority, user, app_instance, .. } = *ask;
+        let facts = |(class, quanta): &(ClassNo, Quanta)| {
+            let spec = self.class(*class).expect("a requested class exists");
+            let (kind, quanta_per_unit) = (spec.kind, spec.quanta_per_unit);
+            Facts { project, user, app_instance, class: *class, kind, quanta_per_unit, priority, quanta: quanta.0 }
+        };
+        ask.asks.iter().map(facts).collect()
+    }
+
+    /// The first quota for which the ask must name a user or an app instance and does not (SEMANTICS 11).
+    pub(crate) fn missing_holder(&self, ask: &Ask<'_>) -> Option<(QuotaNo, Missing)> {
+        let mut quotas = self.quotas_of(ask.tenant).filter(|quota| quota.scope.further.counts_by_holder()).peekable();
+        quotas.peek()?;
+        let facts = self.facts_of_ask(ask);
+        quotas.find_map(|quota| Some((quota.number, quota.lacks_holder(ask, &facts)?)))
+    }
+
     /// Calls `show` for every quota in which the ask counts, by number, until it returns an error.
     #[inline]
     fn check_quotas<'s>(
@@ -109,18 +176,20 @@ impl State {
         ask: &Ask<'_>,
         mut show: impl FnMut(Check<'s>) -> Result<(), DenyCause>,
     ) -> Result<(), DenyCause> {
-        let Ask { project, priority, .. } = *ask;
-        let facts = |(class, quanta): &(ClassNo, Quanta)| Facts { project, class: *class, priority, quanta: quanta.0 };
-        let facts: SmallVec<[Facts; 2]> = ask.asks.iter().map(facts).collect();
+        let Ask { project, priority, user, app_instance, .. } = *ask;
+        let facts = self.facts_of_ask(ask);
         for quota in self.quotas_of(ask.tenant) {
-            let counts_gang = ask.is_allocation && quota.counts_allocation(project, priority);
+            let counts_gang = ask.is_allocation && quota.counts_allocation(project, priority, user, app_instance);
             let each = if counts_gang { 1 } else { quota.asked(&facts) };
             if each == 0 {
                 continue;
             }
-            let requested = if counts_gang { 1 } else { each.saturating_mul(u64::from(ask.replicas)) };
+            let requested = if counts_gang { 1 } else { each.saturating_mul(u128::from(ask.replicas)) };
             let depends_on_node = !counts_gang && quota.depends_on_node();
-            let judge = || ask.heed(quota.number, quota.judge(requested, None, ask.now));
+            let judge = || {
+                let verdict = quota.judge(requested, quota.holder_of(ask), None, ask.now);
+                ask.heed(quota.number, verdict)
+            };
             let verdict = (!depends_on_node).then(judge);
             show(Check { quota, each, requested, verdict })?;
         }
@@ -144,17 +213,33 @@ impl State {
         Ok((terms, of_nodes))
     }
 
+    /// Whether the ask exceeds the base limit of a hard or burst quota all by itself, so that it could never start
+    /// within it.
+    pub(crate) fn exceeds_a_base(&self, ask: &Ask<'_>) -> bool {
+        let mut exceeds = false;
+        let all = self.check_quotas(ask, |check| {
+            let quota = check.quota;
+            let is_soft = matches!(quota.base(), LimitKind::Soft { .. });
+            exceeds |= !is_soft && quota.in_units(check.alone(ask)).exceeds(quota.base().limit());
+            Ok(())
+        });
+        all.expect("the callback never fails");
+        exceeds
+    }
+
     /// A burst quota under which an ask could never start: it exceeds the base limit all by itself, and would run for
-    /// longer than a burst lasts (SEMANTICS 11).
+    /// longer than a burst lasts (SEMANTICS 11). While a temporary limit applies, that must hold with and without it.
     pub(crate) fn never_within_burst(&self, ask: &Ask<'_>) -> Option<QuotaNo> {
         let walltime = ask.walltime?;
         let mut found = None;
-        let all = self.check_quotas(ask, |Check { quota, each, requested, verdict }| {
-            let alone = if verdict.is_some() { requested } else { each };
-            if let LimitKind::Burst { limit, burst_ttl, .. } = quota.limit
-                && alone > limit
-                && walltime > burst_ttl
-            {
+        let all = self.check_quotas(ask, |check| {
+            let quota = check.quota;
+            let alone = quota.in_units(check.alone(ask));
+            let forbids = |limit: LimitKind| match limit {
+                LimitKind::Burst { limit, burst_ttl, .. } => walltime > burst_ttl && alone.exceeds(limit),
+                LimitKind::Hard { .. } | LimitKind::Soft { .. } => false,
+            };
+            if forbids(quota.limit) && forbids(quota.base()) {
                 found.get_or_insert(quota.number);
             }
             Ok(())
@@ -184,7 +269,8 @@ impl State {
                 Some(Verdict::Until(until)) => QuotaSaid::Until(until),
                 Some(Verdict::Refused(cause)) => QuotaSaid::Refused(cause),
             };
-            let (used, limit) = (quota.used, quota.limit);
+            let used = quota.in_units(quota.used_of(quota.holder_of(ask)));
+            let (requested, limit) = (quota.in_units(requested), quota.limit);
             checks.push(QuotaCheck { quota: quota.number, used, requested, limit, said });
             Ok(())
         });

@@ -5,7 +5,7 @@ use crate::reservation::Reservation;
 use leasehold_model::body::AllocationSubmitted;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, NodeNo, ProjectNo,
-    TenantNo, UserNo,
+    Record, TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -17,6 +17,9 @@ pub struct Allocation {
     pub project: ProjectNo,
     pub user: Option<UserNo>,
     pub workload: Option<Name>,
+    /// References of the caller, which the grants of its leases carry as well.
+    pub hcl_entry: Option<Name>,
+    pub dra_claim_id: Option<Name>,
     pub spec: AllocationSpec,
     /// The only node that it may use, if it was requested as a lease on that node.
     pub node: Option<NodeNo>,
@@ -44,22 +47,20 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    pub(crate) fn new(
-        number: AllocationNo,
-        identity: &Identity,
-        submitted: &AllocationSubmitted,
-        stamp: Instant,
-    ) -> Option<Self> {
+    pub(crate) fn new(record: &Record, submitted: &AllocationSubmitted) -> Option<Self> {
+        let identity = &record.identity;
         Some(Self {
-            number,
+            number: AllocationNo(record.sequence),
             tenant: identity.tenant?,
             project: identity.project?,
             user: identity.user,
             workload: identity.workload.clone(),
+            hcl_entry: record.hcl_entry.clone(),
+            dra_claim_id: record.dra_claim_id.clone(),
             spec: submitted.spec.clone(),
             node: submitted.node,
             state: AllocationState::Pending,
-            submitted_at: stamp,
+            submitted_at: record.stamp,
             attempt: 0,
             placed_at: Instant(0),
             first_lease: LeaseNo(0),

@@ -12,12 +12,12 @@ use crate::node::Node;
 use crate::placement::Tentative;
 use crate::state::State;
 use crate::view::View;
-use leasehold_model::body::PerPriority;
 use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Priority, Span, TeardownMode};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// How many ends of walltimes are considered. An allocation that needs more has no assured start.
+/// How many ends of walltimes, and of longest lifetimes, are considered. An allocation that needs more has no assured
+/// start.
 const ENDS_MAX: usize = 4096;
 
 /// For how long work may stay on a node.
@@ -55,8 +55,8 @@ impl State {
     /// When a lease ends at the latest because of its pool's longest lifetime, if that is before the walltime of its
     /// allocation.
     fn lifetime_end(&self, lease: &Lease) -> Option<Instant> {
-        let lifetime = self.pool(lease.pool)?.lifetime_max.of(lease.priority)?;
-        let end = lease.granted_at.saturating_add(lifetime).max(lease.expires_at);
+        let (reached, _) = self.lifetime_of(lease)?;
+        let end = reached.max(lease.expires_at);
         let of = lease.of.and_then(|of| self.allocation(of)).filter(|of| of.has_lease(lease.number));
         let bound = of.and_then(Allocation::bound);
         bound.is_none_or(|bound| end < bound).then_some(end)
@@ -74,8 +74,10 @@ impl View<'_> {
         }
         let mut ends = self.ending_by(now);
         let mut bounds = self.bounds.iter().take(ENDS_MAX).peekable();
+        let mut lifetimes = self.lifetimes.iter().take(ENDS_MAX).peekable();
         loop {
-            // Leases end no earlier than the walltime of their allocation, so it is enough to add those that come next.
+            // Leases end no earlier than the walltime of their allocation or their longest lifetime, so it is enough to
+            // add those that come next.
             while let Some((bound, number)) =
                 bounds.next_if(|(bound, _)| ends.peek().is_none_or(|Reverse((at, _))| bound <= at))
             {
@@ -86,6 +88,16 @@ impl View<'_> {
                 for lease in leases.filter(ends_by_walltime) {
                     let node = self.node(lease.node).expect("a lease's node exists");
                     ends.push(Reverse((bound.saturating_add(self.clearing(node)).max(now), lease.number)));
+                }
+            }
+            while let Some((_, number)) =
+                lifetimes.next_if(|(reached, _)| ends.peek().is_none_or(|Reverse((at, _))| reached <= at))
+            {
+                let lease = self.lease(*number).expect("the index has only held leases");
+                let node = self.node(lease.node).expect("a lease's node exists");
+                let matters = lease.phase == Phase::Active && ask.pool.is_none_or(|pool| pool == node.pool);
+                if let Some(end) = self.lifetime_end(lease).filter(|_| matters) {
+                    ends.push(Reverse((end.saturating_add(self.clearing(node)).max(now), lease.number)));
                 }
             }
             let Reverse((start, _)) = *ends.peek()?;
@@ -122,19 +134,12 @@ impl View<'_> {
 }
 
 impl State {
-    /// The leases that are ending, or that must end because of their longest lifetime, with the latest instant of their
-    /// teardown. Victims of evictions for others are left out.
+    /// The leases that are ending, with the latest instant of their teardown. Victims of evictions for others are left
+    /// out.
     fn ending_by(&self, now: Instant) -> BinaryHeap<Reverse<(Instant, LeaseNo)>> {
         let reserved = self.queue.reserved.iter().filter_map(|number| self.allocation(*number)?.reservation.as_deref());
         let reserved_victims: BTreeSet<LeaseNo> = reserved.flat_map(|kept| kept.victims.0.iter().copied()).collect();
         let mut ending = BinaryHeap::new();
-        if self.pools().any(|(_, pool)| pool.lifetime_max != PerPriority::default()) {
-            for lease in self.leases.in_any_order().filter(|lease| lease.phase == Phase::Active) {
-                if let (Some(end), Some(node)) = (self.lifetime_end(lease), self.node(lease.node)) {
-                    ending.push(Reverse((end.saturating_add(self.clearing(node)).max(now), lease.number)));
-                }
-            }
-        }
         for node in self.ending.iter().filter_map(|node| self.node(*node)) {
             for lease in self.leases_on(node.number) {
                 let ends = lease.phase == Phase::Revoking || lease.phase.is_tearing_down();

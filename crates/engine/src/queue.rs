@@ -14,7 +14,9 @@ use crate::custody::Claimer;
 use crate::lease::Lease;
 use crate::node::Node;
 use leasehold_model::body::{Asks, PoolQueue};
-use leasehold_model::{AllocationNo, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo};
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -42,6 +44,9 @@ impl Line {
     }
 }
 
+/// The pools of the nodes that waiting allocations name.
+pub(crate) type NamedNodes = BTreeMap<NodeNo, PoolNo>;
+
 /// Everything that determines where an allocation fits. Allocations with equal keys form a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ShapeKey {
@@ -61,12 +66,15 @@ pub(crate) struct ShapeKey {
     /// The project, for tenants whose limits depend on the node or on evictions: whether their allocations fit tells
     /// nothing about those of others. `None` for all other tenants.
     pub(crate) project: Option<ProjectNo>,
+    /// The user and the app instance, for the same tenants: quotas may count by them.
+    pub(crate) holder: (Option<UserNo>, Option<AppInstanceNo>),
 }
 
 impl ShapeKey {
-    /// Whether allocations of this shape wait in the line.
-    pub(crate) fn stands_in(&self, line: Line) -> bool {
-        line.has(self.claimer, self.pool)
+    /// Whether allocations of this shape wait in the line. One that names a node waits in the line of that node's pool.
+    pub(crate) fn stands_in(&self, line: Line, named: &NamedNodes) -> bool {
+        let of_node = self.node.and_then(|node| named.get(&node).copied());
+        line.has(self.claimer, of_node.or(self.pool))
     }
 
     fn of(allocation: &Allocation, own_shapes: bool) -> Self {
@@ -84,6 +92,7 @@ impl ShapeKey {
             ttl: spec.ttl,
             claimer: allocation.claimer(),
             project: own_shapes.then_some(allocation.project),
+            holder: if own_shapes { (allocation.user, spec.app_instance) } else { (None, None) },
         }
     }
 }
@@ -207,6 +216,11 @@ impl crate::state::State {
     pub(crate) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
         let pools = self.pools().map(|(number, _)| Line::Pool(number));
         pools.chain(self.claimed.claimers().map(Line::Claimed))
+    }
+
+    pub(crate) fn named_nodes(&self) -> NamedNodes {
+        let named = self.queue.shapes.keys().filter_map(|key| self.node(key.node?));
+        named.map(|node| (node.number, node.pool)).collect()
     }
 
     /// How often an allocation may be requeued: the lowest limit of the pools that it may use.

@@ -4,6 +4,7 @@ mod allocations;
 mod custody;
 mod endings;
 mod fold;
+mod lifetimes;
 mod nodes;
 mod owners;
 
@@ -225,6 +226,8 @@ pub struct State {
     pub(crate) queue: Queue,
     /// The end of the walltime of each placed allocation that has one.
     pub(crate) bounds: BTreeSet<(Instant, AllocationNo)>,
+    /// When the held leases of pools with a longest lifetime reach it.
+    pub(crate) lifetimes: BTreeSet<(Instant, LeaseNo)>,
     /// Nodes on which leases are ending.
     pub(crate) ending: BTreeSet<NodeNo>,
     /// GPU time of all tenants.
@@ -256,6 +259,11 @@ impl State {
     }
     pub fn last_stamp(&self) -> Instant {
         self.last_stamp
+    }
+    /// Whether the process that writes the journal has the rules of this version. What an earlier one wrote is folded
+    /// as it was.
+    pub(crate) fn follows_rules(&self, version: u32) -> bool {
+        self.rules_version.is_none_or(|own| own >= version)
     }
     pub fn origin(&self) -> Option<&Name> {
         self.origin.as_ref()

@@ -10,6 +10,8 @@ pub(crate) mod config;
 #[cfg(test)]
 mod documented;
 pub(crate) mod events;
+#[cfg(test)]
+mod filters;
 pub(crate) mod journal;
 pub(crate) mod key;
 pub(crate) mod lease;
@@ -18,6 +20,7 @@ pub(crate) mod rate;
 pub(crate) mod remote;
 pub(crate) mod settings;
 pub(crate) mod tenancy;
+pub(crate) mod times;
 pub(crate) mod token;
 
 pub(crate) use events::RecordsArgs;
@@ -43,6 +46,8 @@ Exit codes: 0 success, 1 refused or not found, 2 wrong command line, 3 verificat
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) daemon: remote::DaemonArgs,
+    #[command(flatten)]
+    pub(crate) times: times::TimeZoneArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

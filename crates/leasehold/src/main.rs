@@ -13,6 +13,7 @@ mod journal_files;
 mod remote;
 mod serve;
 mod time_format;
+mod until;
 
 use clap::Parser;
 use cli::{Cli, Command};
@@ -24,14 +25,14 @@ use std::process::ExitCode;
 const NAME: &str = "leasehold";
 
 fn main() -> ExitCode {
-    let Cli { daemon, command } = match Cli::try_parse_from(cli::join_negative_values(std::env::args_os())) {
+    let Cli { daemon, times, command } = match Cli::try_parse_from(cli::join_negative_values(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(usage::report(NAME, &error)),
     };
     // The collector prints its own JSON object on stdout, and the message for people on stderr as well.
     let as_object = daemon.json && !matches!(command, Command::Audit(cli::Audit::Collect(_)));
     let done = match command {
-        Command::Remote(command) => remote::run(&daemon, *command),
+        Command::Remote(command) => remote::run(&daemon, &times, *command),
         Command::Audit(cli::Audit::Collect(args)) => audit::collect(&daemon, &args),
         Command::Audit(audit) => remote::audit(&daemon, audit),
         Command::Key(command) => remote::key(&daemon, command),

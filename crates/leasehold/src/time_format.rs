@@ -1,8 +1,22 @@
 //! Formats durations and instants for people.
 
-use leasehold_api::When;
+use leasehold_api::{When, Zone};
 use leasehold_model::{Instant, Span};
+use std::sync::OnceLock;
 use std::time::SystemTime;
+
+/// The time zone in which instants are printed for people; set once, from the command line. UTC if unset.
+static SHOWN_IN: OnceLock<Zone> = OnceLock::new();
+
+/// Prints instants in this time zone from now on.
+pub(crate) fn show_in(zone: Zone) {
+    let _ = SHOWN_IN.set(zone);
+}
+
+/// The instant in the time zone of the output, to the second.
+fn local(at: Instant) -> String {
+    SHOWN_IN.get_or_init(Zone::default).local(at)
+}
 
 /// This machine's wall clock.
 pub(crate) fn now() -> Instant {
@@ -44,7 +58,7 @@ pub(crate) fn distance(at: When, now: Instant) -> String {
 
 /// `12:00:03`, with the date if it is not today.
 pub(crate) fn clock(at: Instant, now: Instant) -> String {
-    let (text, today) = (at.to_string(), now.to_string());
+    let (text, today) = (local(at), local(now));
     let (date, time) = text.split_once('T').unwrap_or(("", &text));
     let time = time.get(..8).unwrap_or(time);
     if today.starts_with(date) { time.to_owned() } else { format!("{date} {time}") }
@@ -52,7 +66,7 @@ pub(crate) fn clock(at: Instant, now: Instant) -> String {
 
 /// The instant, rounded down to whole seconds.
 pub(crate) fn to_the_second(at: When) -> String {
-    When(Instant(at.0.0 / 1_000_000_000 * 1_000_000_000)).to_string()
+    local(at.0)
 }
 
 #[cfg(test)]

@@ -3,9 +3,10 @@
 //! First the ends of attempts, in order of number; then allocations whose reservation failed drop it; then the moves of
 //! the queue, with the starts of those whose victims are gone. No command may be decided before all of them.
 
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, References};
 use crate::eviction::Plan;
 use crate::gang::Gang;
+use crate::holder::Holder;
 use crate::lease::Phase;
 use crate::queue::Move;
 use crate::violation::{Checked, demand};
@@ -28,11 +29,12 @@ pub(crate) struct Line {
     effective_at: Instant,
     /// The identity; `None` if it is that of the caller.
     identity: Option<Identity>,
+    references: References,
 }
 
 impl Line {
     fn new(body: impl Into<Body>, identity: Identity, now: Instant) -> Self {
-        Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity) }
+        Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity), references: (None, None) }
     }
 
     /// Checks that a record matches. The token depends on the caller and is not compared.
@@ -43,6 +45,7 @@ impl Line {
             reason: record.reason,
             effective_at: record.effective_at,
             identity: self.identity.is_some().then_some(identity),
+            references: (record.hcl_entry.clone(), record.dra_claim_id.clone()),
         };
         demand!(said == *self, "follows", "expected {self:?}");
         Ok(())
@@ -87,8 +90,7 @@ impl World {
         // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
         let rest = self.active_of(found);
         let reason = if end == AttemptEnd::NodeLost { Reason::NodeLost } else { Reason::Policy };
-        let identity = found.identity();
-        let script = self.revocations(&rest, reason, s.now, |_| identity.clone());
+        let script = self.revocations(&rest, reason, s.now);
         (!script.is_empty()).then_some(script)
     }
 
@@ -114,24 +116,25 @@ impl World {
         pools.map(|pool| self.pool_queue(*pool).requeue_limit).min().unwrap_or(10)
     }
 
-    /// One record for each grace period of their pools, the shortest first.
-    fn revocations(
-        &self,
-        leases: &[LeaseNo],
-        reason: Reason,
-        now: Instant,
-        identity: impl Fn(LeaseNo) -> Identity,
-    ) -> Script {
-        let mut groups: BTreeMap<(Option<u32>, Span), Vec<LeaseNo>> = BTreeMap::new();
+    /// One record for each holder and each grace period of their pools. They are in the order of tenant, project,
+    /// user, workload, allocation, correlation ID and grace.
+    fn revocations(&self, leases: &[LeaseNo], reason: Reason, now: Instant) -> Script {
+        let mut groups: Vec<((Holder, Span), Vec<LeaseNo>)> = Vec::new();
         for number in leases {
             let lease = self.lease(*number).expect("one that was just listed");
             let grace = self.pools.get(&lease.pool).and_then(|pool| pool.grace);
             let grace = grace.unwrap_or(self.settings.grace_default);
-            groups.entry((Some(lease.tenant.0), grace)).or_default().push(*number);
+            let of = (lease.holder(), grace);
+            match groups.iter_mut().find(|(other, _)| *other == of) {
+                Some((_, together)) => together.push(*number),
+                None => groups.push((of, vec![*number])),
+            }
         }
-        let line = |((_, grace), leases): ((Option<u32>, Span), Vec<LeaseNo>)| {
-            let identity = identity(leases[0]);
-            let body = Revoked { leases: leases.into_iter().collect(), grace };
+        groups.sort_by_key(|(((who, belongs_to), grace), _)| {
+            (who.tenant, who.project, who.user, who.workload.clone(), *belongs_to, *grace)
+        });
+        let line = |(((identity, belongs_to), grace), leases): ((Holder, Span), Vec<LeaseNo>)| {
+            let body = Revoked { leases: leases.into_iter().collect(), grace, belongs_to: Some(belongs_to) };
             Line { reason: Some(reason), ..Line::new(body, identity, now) }
         };
         groups.into_iter().map(line).collect()
@@ -204,7 +207,8 @@ impl World {
                 labels: Vec::new(),
             };
             next += place.members.len() as u64;
-            script.push(Line::new(granted, identity.clone(), s.now));
+            let references = found.references.clone();
+            script.push(Line { references, ..Line::new(granted, identity.clone(), s.now) });
         }
         script
     }
@@ -223,10 +227,7 @@ impl World {
         };
         let mut script = vec![Line::new(decided, Identity::default(), s.now)];
         let reason = Reason::Preempted { by: s.sequence };
-        script.extend(self.revocations(&plan.victims, reason, s.now, |lease| Identity {
-            tenant: self.lease(lease).map(|lease| lease.tenant),
-            ..Identity::default()
-        }));
+        script.extend(self.revocations(&plan.victims, reason, s.now));
         script
     }
 
@@ -244,10 +245,10 @@ impl World {
         }
         let closed = immediate.values().map(Vec::len).sum::<usize>() == revoking.len();
         let leases = revoking.iter().map(|lease| lease.number).collect();
-        let ready = TeardownStarted { leases, cause: TeardownCause::Ready, closed };
+        let ready = TeardownStarted { leases, cause: TeardownCause::Ready, closed, belongs_to: None };
         let mut script = vec![Line::new(ready, found.identity(), now)];
         for (node, leases) in immediate.into_iter().filter(|_| !closed) {
-            let torn = TornDown { node, leases: leases.into_iter().collect() };
+            let torn = TornDown { node, leases: leases.into_iter().collect(), belongs_to: None };
             script.push(Line { identity: None, ..Line::new(torn, found.identity(), now) });
         }
         if gang().count() == revoking.len() {

@@ -112,6 +112,7 @@ impl Demand {
             claimer: user.filter(|_| spec.sensitive).map(|user| (tenant, user)),
             node: None,
             spec: Some(spec.clone()),
+            who: (user, spec.app_instance),
         }
     }
 }

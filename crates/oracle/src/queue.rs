@@ -141,7 +141,10 @@ impl World {
         match waits.claimer() {
             Some(claimer) => vec![Line::Claimed(claimer)],
             None => {
-                let pools = self.pools.keys().filter(|pool| waits.spec.pool.is_none_or(|own| own == **pool));
+                // One that names a node waits for the pool of that node only.
+                let of_node = waits.node.and_then(|node| self.nodes.get(&node)).map(|node| node.put.pool);
+                let own = of_node.or(waits.spec.pool);
+                let pools = self.pools.keys().filter(|pool| own.is_none_or(|own| own == **pool));
                 pools.copied().map(Line::Pool).collect()
             }
         }

@@ -103,6 +103,7 @@ impl RequestFacts {
             claimer: self.claimer(),
             node: self.node,
             spec: None,
+            who: (self.user, self.app_instance),
         }
     }
 }
@@ -205,7 +206,8 @@ impl World {
             (!self.labels_exist(facts), "impossible_labels"),
             (sensitive.is_some(), sensitive.unwrap_or_default()),
         ];
-        fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
+        let fault = fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word);
+        fault.or_else(|| self.fault_of_holder(&facts.demand(), facts.pool))
     }
 
     fn splits_devices(&self, class: ClassNo, quanta: u64) -> bool {

@@ -5,15 +5,15 @@ use crate::custody::Claimer;
 use crate::foretell::{Caller, Foretold, Told};
 use crate::gang::{NoGang, Occupancy, within};
 use crate::quota::Demand;
-use crate::world::World;
+use crate::world::{Quota, World};
 use leasehold_model::body::{AllocationDenied, AllocationSubmitted};
 use leasehold_model::limits::{
     ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, LABELS_PER_ALLOCATION_MAX, PENDING_MAX, PENDING_PER_TENANT_MAX,
     QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, LimitKind, PoolNo, ProjectNo, Span,
-    TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope,
+    PoolNo, ProjectNo, Span, TenantNo, UserNo, WhenOverQuota,
 };
 use std::collections::BTreeMap;
 
@@ -104,17 +104,20 @@ impl World {
             return Some(word);
         }
         let demand = Demand::of_gang(tenant, project, user, spec);
-        self.never_within_burst(&demand).then_some("walltime_beyond_burst")
+        self.never_within_burst(&demand, spec).then_some("walltime_beyond_burst")
     }
 
-    /// Whether a burst quota could never let it start: it exceeds the base limit alone, and for longer than a burst.
-    fn never_within_burst(&self, demand: &Demand) -> bool {
-        let walltime = demand.spec.as_ref().and_then(|spec| spec.walltime);
-        self.quotas.values().any(|quota| match (quota.put.limit, walltime) {
-            (LimitKind::Burst { limit, burst_ttl, .. }, Some(walltime)) => {
-                walltime > burst_ttl && self.counts_alone(quota, demand).is_some_and(|alone| alone > limit)
-            }
-            _ => false,
+    /// Whether a burst quota could never let it start: it exceeds the base limit alone, and for longer than a burst. A
+    /// temporary limit may still let it start, now or when it ends.
+    fn never_within_burst(&self, demand: &Demand, spec: &AllocationSpec) -> bool {
+        let Some(walltime) = spec.walltime else { return false };
+        self.quotas.values().any(|quota| {
+            [quota.put.limit, quota.limit()].into_iter().all(|limit| match limit {
+                LimitKind::Burst { limit, burst_ttl, .. } => {
+                    walltime > burst_ttl && self.is_beyond(quota, limit, demand, spec)
+                }
+                LimitKind::Hard { .. } | LimitKind::Soft { .. } => false,
+            })
         })
     }
 
@@ -174,7 +177,40 @@ impl World {
         (!possible).then_some("walltime_too_long")
     }
 
-    pub(crate) fn foretell_submission(&self, caller: &Caller, spec: &AllocationSpec, now: Instant) -> Told {
+    /// Whether a gang is larger than the base limit of a quota that it cannot avoid (SEMANTICS 11).
+    fn is_beyond_base(&self, demand: &Demand, spec: &AllocationSpec) -> bool {
+        self.quotas.values().any(|quota| match quota.put.limit {
+            LimitKind::Soft { .. } => false,
+            LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => self.is_beyond(quota, limit, demand, spec),
+        })
+    }
+
+    /// Whether a gang is larger than a limit of a quota that it cannot avoid.
+    fn is_beyond(&self, quota: &Quota, limit: u64, demand: &Demand, spec: &AllocationSpec) -> bool {
+        let scope = &quota.put.scope;
+        let unavoidable = scope.pool.is_none() || scope.pool == spec.pool;
+        // As if it were placed on one node: the request of one replica.
+        let somewhere = (scope.pool.unwrap_or(PoolNo(u32::MAX)), NodeNo(u32::MAX));
+        let place = quota.depends_on_node().then_some(somewhere);
+        if !unavoidable || !self.counts(quota, demand, place) {
+            return false;
+        }
+        let each = self.use_and_request(quota, demand, Some(somewhere), &[]).1;
+        let alone = match (quota.put.measure, scope.node) {
+            (Measure::Nodes, _) | (_, NodeScope::One(_)) => return false,
+            (Measure::Allocations, _) | (_, NodeScope::Each) => each,
+            (_, NodeScope::All) => each * u128::from(spec.replicas),
+        };
+        alone > u128::from(limit) * u128::from(self.unit_parts(quota))
+    }
+
+    pub(crate) fn foretell_submission(
+        &self,
+        caller: &Caller,
+        spec: &AllocationSpec,
+        when_over_quota: Option<WhenOverQuota>,
+        now: Instant,
+    ) -> Told {
         let tenant = caller.tenant.ok_or("tenant_required")?;
         if let Some(fault) = self.fault_of_spec(tenant, caller.project, caller.user, spec) {
             return Err(fault);
@@ -183,6 +219,9 @@ impl World {
         let spec = self.in_order(spec);
         let guard = self.guard_for(tenant, spec.priority, now);
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
+        if let Some(fault) = self.fault_of_holder(&demand, spec.pool) {
+            return Err(fault);
+        }
         let allow = |node| guard.allows(node, Some((spec.walltime, spec.priority)));
         let placed = self.place_gang(&demand, &spec, &Occupancy::of(self), now, &allow);
         if placed == Err(NoGang::Room)
@@ -194,11 +233,13 @@ impl World {
         if let Err(NoGang::Quota(causes)) = &placed {
             let denied = |cause: DenyCause| {
                 let rules_version = leasehold_model::RULES_VERSION;
-                AllocationDenied { spec: spec.clone(), rules_version, cause }.into()
+                AllocationDenied { spec: spec.clone(), rules_version, cause, when_over_quota }.into()
             };
             // An allocation that only a burst refuses waits. Which of several nodes is named is not predicted.
+            let own = self.tenants[&tenant].settings.when_over_quota;
+            let waits = when_over_quota.or(own) == Some(WhenOverQuota::Wait) && !self.is_beyond_base(&demand, &spec);
             let is_final = |cause: &&DenyCause| match **cause {
-                DenyCause::Quota { .. } => true,
+                DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => !waits,
                 // Reserved money can be returned; spent money cannot.
                 DenyCause::Ceiling { spent, requested, amount, .. } => spent.saturating_add(requested) > amount,
                 _ => false,
@@ -206,14 +247,14 @@ impl World {
             let hard = causes.iter().filter(is_final);
             let mut bodies: Vec<Body> = hard.map(|cause| denied(*cause)).collect();
             if bodies.len() < causes.len() && !self.is_full(tenant) {
-                bodies.push(AllocationSubmitted { spec: spec.clone(), node: None }.into());
+                bodies.push(AllocationSubmitted { spec: spec.clone(), when_over_quota, node: None }.into());
             }
             return if bodies.is_empty() { Err("too_many_pending") } else { one_of(bodies) };
         }
         if placed.is_err() && self.is_full(tenant) {
             return Err("too_many_pending");
         }
-        one_of(vec![AllocationSubmitted { spec, node: None }.into()])
+        one_of(vec![AllocationSubmitted { spec, when_over_quota, node: None }.into()])
     }
 
     /// Whether the queue is full.

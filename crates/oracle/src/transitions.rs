@@ -4,6 +4,7 @@ use crate::acts::Sealing;
 use crate::allocation::Allocation;
 use crate::command::Command;
 use crate::gang::Occupancy;
+use crate::holder::correlation;
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::reservation::Reservation;
@@ -14,8 +15,8 @@ use leasehold_model::body::{
     AllocationSubmitted, Granted, PreemptionDecided, ReservationTakenOver,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Identity, Instant, LeaseNo, LimitKind, Reason, Record,
-    Span,
+    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Fraction, Identity, Instant, LeaseNo, LimitKind,
+    Reason, Record, Span,
 };
 
 impl World {
@@ -82,6 +83,7 @@ impl World {
             project,
             user: identity.user,
             workload: identity.workload.clone(),
+            references: (record.hcl_entry.clone(), record.dra_claim_id.clone()),
             spec: spec.clone(),
             node: submitted.node,
             state: AllocationState::Pending,
@@ -105,17 +107,25 @@ impl World {
         if let DenyCause::Ceiling { .. } = denied.cause {
             return self.check_denied_for_cost(record, denied.cause);
         }
-        let DenyCause::Quota { quota, used, requested, limit } = denied.cause else {
-            broken!("denial", "without room it must wait: {:?}", denied.cause)
+        let (quota, limit, is_over) = match denied.cause {
+            DenyCause::Quota { quota, used, requested, limit } => (quota, limit, used + requested > limit),
+            DenyCause::KindQuota { quota, used, requested, limit } => {
+                let wide = |fraction: Fraction| (fraction.numerator(), u128::from(fraction.denominator()));
+                let ((a, b), (c, d)) = (wide(used), wide(requested));
+                (quota, limit, a * d + c * b > u128::from(limit) * b * d)
+            }
+            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => {
+                broken!("denial", "without room it must wait: {:?}", denied.cause)
+            }
         };
         let known = found!(self.quotas.get(&quota), "unknown-quota", "there is no {quota}");
         demand!(Some(known.put.scope.tenant) == record.identity.tenant, "denial", "{quota} is another's");
-        let stands = match known.put.limit {
+        let stands = match known.limit() {
             LimitKind::Hard { limit } => limit,
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             LimitKind::Soft { .. } => broken!("denial", "{quota} is soft"),
         };
-        demand!(limit == stands && used + requested > limit, "denial", "{:?}", denied.cause);
+        demand!(limit == stands && is_over, "denial", "{:?}", denied.cause);
         Ok(())
     }
 
@@ -145,6 +155,7 @@ impl World {
     pub(crate) fn gang_granted(&mut self, record: &Record, granted: &Granted, number: AllocationNo) -> Checked {
         let of = &self.allocations[&number];
         let (tenant, project, user) = (of.tenant, of.project, of.user);
+        let workload = of.workload.clone();
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
@@ -161,6 +172,8 @@ impl World {
                 tenant,
                 project,
                 user,
+                workload: workload.clone(),
+                correlation: correlation(granted, Some(number), record.sequence),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,

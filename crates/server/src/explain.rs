@@ -9,7 +9,7 @@ mod node;
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, quota_words};
-use crate::show;
+use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Ttl, When};
 use leasehold_engine::{
@@ -81,12 +81,15 @@ impl Explainer<'_> {
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             kind => kind.limit(),
         };
+        let is_fraction = check.used.denominator() > 1 || check.requested.denominator() > 1;
         api::QuotaChecked {
             quota_id: check.quota.0,
             what: quota_words(self.state, check.quota),
             limit_type: check.limit.word().to_owned(),
-            used: check.used,
-            requested: check.requested,
+            used: whole(check.used),
+            requested: whole(check.requested),
+            used_exact: is_fraction.then(|| check.used.to_string()),
+            requested_exact: is_fraction.then(|| check.requested.to_string()),
             limit,
             said: said.to_owned(),
         }
@@ -153,7 +156,8 @@ impl Explainer<'_> {
         let class = self.state.class(lease.class);
         let capacity = class.map(|class| format!("{} {}", quantity::display(lease.quanta, class), class.kind.unit()));
         api::Victim {
-            lease_id: seen.then(|| self.app.lease_id(lease.number)),
+            lease_id: seen.then(|| lease.number.to_string()),
+            lease_uid: seen.then(|| self.app.lease_uid(lease.number)),
             tenant: self.tenant(lease.tenant),
             holder: self.holder(lease),
             priority: lease.priority.to_string(),

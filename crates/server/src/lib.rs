@@ -21,6 +21,7 @@ mod data_directory;
 mod docs_page;
 mod explain;
 mod key_history;
+mod key_memory;
 pub mod listen;
 mod live;
 pub mod logging;

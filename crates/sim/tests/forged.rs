@@ -138,7 +138,7 @@ fn forgeries(record: &Record) -> Vec<Record> {
         }
         Body::QuarantineCleared(of) => {
             let node = of.node;
-            forge(&|one| one.body = NodeWiped { node }.into());
+            forge(&|one| one.body = NodeWiped { node, claim: None }.into());
         }
         Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {
             forge(&|one| one.identity.tenant = Some(TenantNo(77)));

@@ -57,6 +57,10 @@ impl Problem {
     pub fn is_not_verified(self) -> Self {
         Self { exit: EXIT_NOT_VERIFIED, ..self }
     }
+    /// Changes the exit code to that of a wrong command line.
+    pub fn is_usage(self) -> Self {
+        Self { exit: EXIT_USAGE, ..self }
+    }
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self

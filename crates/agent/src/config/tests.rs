@@ -111,6 +111,9 @@ fn uncommented() -> String {
 fn the_example_holds() {
     let example = read(EXAMPLE).expect("it can be read");
     assert_eq!(example.check(), Ok(()));
+    // The example runs under the default deadline of the daemon, after which capacity is fenced.
+    let deadline = Duration::from_secs(120);
+    assert!(example.hooks.values().all(|hooks| hooks.longest() <= deadline), "{:?}", example.hooks);
     let all = read(&uncommented()).expect("it can be read");
     assert_eq!(all.check(), Ok(()));
     let default = Config::default();

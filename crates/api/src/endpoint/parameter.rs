@@ -13,9 +13,22 @@ pub(super) const pool: &[Query] = &[one("pool", "Only in this pool: name or numb
 pub(super) const node: &[Query] = &[one("node", "Only on this node: name or number.", text)];
 pub(super) const class: &[Query] = &[one("class", "Only of this resource class: name or number.", text)];
 pub(super) const priority: &[Query] = &[one("priority", "Only with this priority.", super::schemas::priority)];
-pub(super) const from: &[Query] =
-    &[one("from", "First instant of the window. The beginning of the month if absent.", instant)];
-pub(super) const to: &[Query] = &[one("to", "First instant after the window. Now if absent.", instant)];
+/// The window of a report.
+pub(super) const window: &[Query] = &[
+    one("from", "First instant of the window. The beginning of the month if absent.", time),
+    one("to", "First instant after the window. Now if absent.", time),
+    one(
+        "window",
+        "The window as one word, instead of `from` and `to`: a day, a week, a month, or a length of time up to now.",
+        time,
+    ),
+    time_zone[0],
+];
+pub(super) const time_zone: &[Query] = &[one(
+    "time_zone",
+    "IANA time zone of times that are given without an offset, and of days, weeks and months. UTC if absent.",
+    text,
+)];
 
 pub(super) const whose_project: &[Query] = &[one(
     "tenant",
@@ -40,11 +53,17 @@ pub(super) const page: &[Query] = &[
 
 /// Window and filter of reports from the books.
 pub(super) const books: &[Query] = &[
-    from[0],
-    to[0],
+    window[0],
+    window[1],
+    window[2],
+    window[3],
     tenant[0],
     one("project", "Only for this project: name or number.", text),
-    one("user", "Only for this user: name or number.", text),
+    one(
+        "user",
+        "Only for this user: name or number. A name without `tenant` means the users of that name in all tenants.",
+        text,
+    ),
     pool[0],
     node[0],
     class[0],
@@ -52,7 +71,7 @@ pub(super) const books: &[Query] = &[
     one("tier", "Only of this tier.", text),
     priority[0],
     one("tag", "Only with this accounting tag.", text),
-    one("allocation", "Only for this allocation: its number.", sequence),
+    one("allocation", "Only for this allocation: `alloc-` and its number, or the number.", text),
     one("app_instance", "Only for this app instance: its number.", sequence),
     one("workload", "Only for this workload.", text),
 ];
@@ -65,10 +84,9 @@ pub(super) const grouped: &[Query] = &[one(
 )];
 
 /// Buckets of time.
-pub(super) const bucketed: &[Query] = &[
-    one("bucket", "Split the window into minutes, hours, days or months.", bucket),
-    one("zone", "IANA time zone that decides when days and months begin. UTC if absent.", text),
-];
+pub(super) const bucketed: &[Query] =
+    &[one("bucket", "Split the window into minutes, hours, days or months.", bucket), zone[0]];
+pub(super) const zone: &[Query] = &[one("zone", "Another name of `time_zone`.", text)];
 
 /// Selects the ceiling of a project or of one of its app instances.
 pub(super) const ceiling: &[Query] = &[

@@ -9,6 +9,7 @@ use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
 use crate::assured_start::{AssuredStart, Stay};
 use crate::gang::{Gang, NoGang};
+use crate::holder::by_holder;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
@@ -18,24 +19,41 @@ use crate::reservation::Reservation;
 use crate::scheduler::{Blocked, Shape};
 use crate::view::View;
 use leasehold_model::body::{
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Members,
     PreemptionDecided, ReservationDropped, ReservationTakenOver, Revoked,
 };
 use leasehold_model::{
-    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, RULES_VERSION, Reason, Span,
+    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, RULES_VERSION, Reason, Record,
 };
 use std::cell::RefCell;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    /// Adds a record on behalf of an allocation's holder, with the token of the caller.
+    /// Adds a record on behalf of a holder, with the token of the caller.
     pub(super) fn emit_for(&mut self, of: &Identity, body: impl Into<Body>) {
+        self.emit_shaped(of, body, |_| {});
+    }
+
+    /// The same, with other parts of the record's head.
+    pub(super) fn emit_shaped(&mut self, of: &Identity, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
         let of = of.clone();
         self.emit(of.tenant, body, |record| {
             let token = record.identity.token;
             record.identity = Identity { token, ..of };
+            shape(record);
         });
+    }
+
+    /// Revokes leases, with one record for each holder and each grace of their pools.
+    fn revoke_all(&mut self, leases: &[LeaseNo], reason: Reason) {
+        let found = leases.iter().map(|lease| self.state().lease(*lease).expect("a revoked lease is live"));
+        let groups = by_holder(found.map(|lease| (lease, self.pool_grace(lease.number))));
+        for ((holder, grace), leases) in groups {
+            let leases = leases.into_iter().collect();
+            let body = Revoked { leases, grace, belongs_to: Some(holder.belongs_to) };
+            self.emit_shaped(&holder.identity(), body, |record| record.reason = Some(reason));
+        }
     }
 
     /// Starts an attempt of an allocation on the capacity that was found for it.
@@ -79,7 +97,10 @@ impl Draft<'_> {
                 // The record of the submission has them.
                 labels: Vec::new(),
             };
-            self.emit_for(&identity, granted);
+            self.emit_shaped(&identity, granted, |record| {
+                record.hcl_entry = waits.hcl_entry.clone();
+                record.dra_claim_id = waits.dra_claim_id.clone();
+            });
         }
     }
 
@@ -103,10 +124,7 @@ impl Draft<'_> {
             _ => failed(allocation, end),
         };
         let (identity, at) = (found.identity(), found.ended_at);
-        self.emit(identity.tenant, body, |record| {
-            record.identity = Identity { token: record.identity.token, ..identity };
-            record.effective_at = at.min(record.stamp);
-        });
+        self.emit_shaped(&identity, body, |record| record.effective_at = at.min(record.stamp));
     }
 
     /// Revokes the other members of a gang after the involuntary end of one (SEMANTICS 3).
@@ -115,19 +133,7 @@ impl Draft<'_> {
             Some(AttemptEnd::NodeLost) => Reason::NodeLost,
             _ => Reason::Policy,
         };
-        let mut by_grace: BTreeMap<Span, Vec<LeaseNo>> = BTreeMap::new();
-        for lease in rest {
-            by_grace.entry(self.pool_grace(*lease)).or_default().push(*lease);
-        }
-        let identity = found.identity();
-        for (grace, leases) in by_grace {
-            let leases: Leases = leases.into_iter().collect();
-            let identity = identity.clone();
-            self.emit(identity.tenant, Revoked { leases, grace }, |record| {
-                record.reason = Some(reason);
-                record.identity = identity;
-            });
-        }
+        self.revoke_all(rest, reason);
     }
 
     /// Records what an allocation evicts and takes over, and revokes the victims.
@@ -143,18 +149,7 @@ impl Draft<'_> {
         };
         self.emit(None, body, |_| {});
         let reason = Reason::Preempted { by: sequence };
-        let mut groups: BTreeMap<_, Vec<LeaseNo>> = BTreeMap::new();
-        for lease in &evicted.0 {
-            let tenant = self.state().lease(*lease).expect("a victim is live").tenant;
-            groups.entry((tenant, self.pool_grace(*lease))).or_default().push(*lease);
-        }
-        for ((tenant, grace), leases) in groups {
-            let leases: Leases = leases.into_iter().collect();
-            self.emit(Some(tenant), Revoked { leases, grace }, |record| {
-                record.reason = Some(reason);
-                record.identity = Identity { tenant: Some(tenant), ..Identity::default() };
-            });
-        }
+        self.revoke_all(&evicted.0, reason);
     }
 }
 
@@ -350,8 +345,9 @@ impl Engine {
             return heads;
         }
         let lines: Vec<Line> = self.state.lines().collect();
+        let named = self.state.named_nodes();
         for line in lines {
-            let in_line = |key: &ShapeKey, shape: &Shape| finds_no_room(shape) && key.stands_in(line);
+            let in_line = |key: &ShapeKey, shape: &Shape| finds_no_room(shape) && key.stands_in(line, &named);
             while let Some((head, key)) = self.first_in(now, in_line) {
                 if before.is_some_and(|before| head >= before) {
                     break;

@@ -119,7 +119,9 @@ impl View<'_> {
             return BTreeMap::new();
         }
         let (own, now) = (self.rank(ask), ask.now);
-        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
+        let own_pool = ask.node.and_then(|node| self.node(node)).map(|node| node.pool).or(ask.pool);
+        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, own_pool)).collect();
+        let named = self.named_nodes();
         let mut assured = AssuredStarts::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
@@ -128,7 +130,7 @@ impl View<'_> {
             if rank >= own || examined == EXAMINED_MAX || lines.iter().all(|line| assured.heads.contains_key(line)) {
                 break;
             }
-            let competes = lines.iter().any(|line| key.stands_in(*line));
+            let competes = lines.iter().any(|line| key.stands_in(*line, &named));
             if !competes || settled.contains(key) {
                 continue;
             }
@@ -140,7 +142,7 @@ impl View<'_> {
                 Hindrance::Room => {
                     settled.insert(key);
                     let mut heads = std::mem::take(&mut assured.heads);
-                    for line in lines.iter().filter(|line| key.stands_in(**line)) {
+                    for line in lines.iter().filter(|line| key.stands_in(**line, &named)) {
                         heads.entry(*line).or_insert(rank);
                     }
                     assured = AssuredStarts::new(heads);

@@ -39,6 +39,8 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.project.put(out);
     a.user.put(out);
     a.workload.put(out);
+    a.hcl_entry.put(out);
+    a.dra_claim_id.put(out);
     a.spec.put(out);
     a.node.put(out);
     a.state.put(out);
@@ -101,6 +103,8 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         project: Field::get(r)?,
         user: Field::get(r)?,
         workload: Field::get(r)?,
+        hcl_entry: Field::get(r)?,
+        dra_claim_id: Field::get(r)?,
         spec: AllocationSpec::get(r)?,
         node: Field::get(r)?,
         state: Field::get(r)?,

@@ -39,6 +39,7 @@ impl State {
             if was_ending == closed {
                 self.count_ending(lease.node, !closed);
             }
+            self.forget_lifetime(&lease);
             self.meter_end(&lease, record.stamp, to);
             self.settle_cost(&lease, to);
             to.queue_affected(self);
@@ -191,9 +192,13 @@ impl State {
 
     pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant, to: &mut impl Follower) {
         let tenant = entry(&self.tenants, lease.tenant.0).expect("a lease's tenant exists");
+        if tenant.quotas.is_empty() {
+            return;
+        }
+        let facts = self.facts_of(lease);
         for number in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
-            if let Some(due) = quota.count(lease, added, stamp) {
+            if let Some(due) = quota.count(lease, &facts, added, stamp) {
                 to.comes_due(Entry::burst(*number, due));
             }
         }

@@ -25,7 +25,7 @@ pub(crate) fn full_cluster() -> World {
     }
     for (class, quanta) in [(0, 7), (1, 20)] {
         let asks = [(ClassNo(class), Quanta(quanta))].into_iter().collect();
-        decide(Command::SubmitAllocation(AllocationSpec::of(asks)));
+        decide(Command::SubmitAllocation(AllocationSpec::of(asks).into()));
     }
     world
 }

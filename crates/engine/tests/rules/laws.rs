@@ -148,7 +148,7 @@ proptest! {
         now = now.saturating_add(leasehold_model::Span::from_secs(86_400));
         world.advance(now, u32::MAX);
         prop_assert!(world.state().leases().iter().all(|lease| lease.phase == leasehold_engine::Phase::Fenced));
-        prop_assert!(world.state().quotas().all(|quota| quota.used == 0 && quota.episode.is_none()));
+        prop_assert!(world.state().quotas().all(|quota| quota.used().numerator() == 0 && quota.episode.is_none()));
         prop_assert!(world.engine.next_due().is_none());
     }
 }

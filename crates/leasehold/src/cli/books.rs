@@ -1,23 +1,11 @@
 //! `leasehold usage`, `cost`, `waste` and `sensitivity`.
 
 use super::remote::{WatchArgs, WhoseArgs};
-use crate::time_format;
+use super::times::WindowArgs;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use leasehold_api::{Kind, WasteClass, When};
-use leasehold_model::{Group, Instant, Span};
-
-/// The time window of a report. A word such as `today` means its first instant, in UTC.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
-pub(crate) struct WindowArgs {
-    /// Start of the window: 2026-11-01, 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for seven days
-    /// ago [default: the start of this month]
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub(crate) from: Option<When>,
-    /// End of the window, exclusive, in the same formats [default: now]
-    #[arg(long, value_name = "TIME", value_parser = moment)]
-    pub(crate) to: Option<When>,
-}
+use leasehold_api::{Kind, WasteClass, WasteOrder, Zone};
+use leasehold_model::Group;
 
 /// Filters of a report.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Args)]
@@ -67,9 +55,9 @@ pub(crate) struct CutArgs {
     /// Print one line per minute, hour, day or month
     #[arg(long, value_name = "BUCKET", value_parser = ["minute", "hour", "day", "month"])]
     pub(crate) bucket: Option<String>,
-    /// Time zone for the start of days and months, such as Europe/Tallinn [default: UTC]
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) zone: Option<String>,
+    /// Alias of --time-zone
+    #[arg(long, value_name = "TIME ZONE", conflicts_with = "time_zone", hide = true)]
+    pub(crate) zone: Option<Zone>,
 }
 
 /// Output for a spreadsheet.
@@ -122,7 +110,7 @@ pub(crate) struct AskedArgs {
 Examples:
   leasehold usage --by tenant,class                                this month so far
   leasehold usage --from last-month --to month --by tenant --csv
-  leasehold usage --from 7d --by class --bucket day --zone Europe/Tallinn --peak
+  leasehold usage --from 7d --by class --bucket day --time-zone Europe/Tallinn --peak
   leasehold usage capacity --by pool                               use of all capacity")]
 pub(crate) struct UsageArgs {
     #[command(flatten)]
@@ -130,6 +118,9 @@ pub(crate) struct UsageArgs {
     /// Also show the highest amount that was held at the same time
     #[arg(long)]
     pub(crate) peak: bool,
+    /// Also show how much of it was busy, according to the activity reports of its leases
+    #[arg(long)]
+    pub(crate) utilisation: bool,
     #[command(subcommand)]
     pub(crate) of: Option<UsageCommand>,
 }
@@ -196,9 +187,9 @@ pub(crate) struct CostRateArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ForecastArgs {
-    /// Time zone for the start of the month, such as Europe/Tallinn [default: UTC]
-    #[arg(long, value_name = "ZONE")]
-    pub(crate) zone: Option<String>,
+    /// Alias of --time-zone
+    #[arg(long, value_name = "TIME ZONE", conflicts_with = "time_zone", hide = true)]
+    pub(crate) zone: Option<Zone>,
     #[command(flatten)]
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
@@ -208,14 +199,20 @@ pub(crate) struct ForecastArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold waste --from 7d --by tenant
+  leasehold waste --window last-week --by tenant
+  leasehold waste --window last-week --by user,project --sort cost --top 10   # who wasted most
   leasehold waste --headline idle --limit 20                       idle leases, the most wasteful first")]
 pub(crate) struct WasteArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Group by [default: class]
-    #[arg(long, value_name = "DIMENSION", value_parser = ["tenant", "project", "node", "class"])]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
+    /// Order of the groups; the largest cost or number of leases comes first [default: name]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) sort: Option<WasteOrder>,
+    /// Show only this number of groups, the first in the order
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) top: Option<u16>,
     /// Only leases whose waste has this main cause
     #[arg(long, value_enum, value_name = "HEADLINE")]
     pub(crate) headline: Option<WasteClass>,
@@ -236,65 +233,4 @@ pub(crate) struct SensitivityArgs {
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) csv: CsvArgs,
-}
-
-pub(crate) fn moment(text: &str) -> Result<When, String> {
-    at(text, time_format::now())
-}
-
-/// Parses a time relative to `now` or absolute; days and months begin in UTC.
-fn at(text: &str, now: Instant) -> Result<When, String> {
-    const DAY_NS: u64 = 86_400_000_000_000;
-    let day = now.0 - now.0 % DAY_NS;
-    match text {
-        "now" => return Ok(When(now)),
-        "today" => return Ok(When(Instant(day))),
-        "yesterday" => return Ok(When(Instant(day.saturating_sub(DAY_NS)))),
-        "month" => return Ok(month_of(now)),
-        "last-month" => return Ok(month_of(Instant(month_of(now).0.0.saturating_sub(1)))),
-        _ => {}
-    }
-    // Parts that are omitted at the end are zero, and the zone is UTC.
-    let endings = ["", "Z", ":00Z", "T00:00:00Z"];
-    let instant = endings.iter().find_map(|ending| format!("{text}{ending}").parse::<When>().ok());
-    let ago = || text.parse::<Span>().map(|span| When(Instant(now.0.saturating_sub(span.0))));
-    instant.map_or_else(ago, Ok).map_err(|_| {
-        "expected 2026-11-01, 2026-11-01T12:00 (UTC), 2026-11-01T12:00:00Z, today, yesterday, month, last-month, or 7d for seven days ago"
-            .into()
-    })
-}
-
-/// The first instant of the month that contains `at`.
-fn month_of(at: Instant) -> When {
-    let text = When(at).to_string();
-    let month = text.get(..7).map(|month| format!("{month}-01T00:00:00Z"));
-    month.and_then(|month| month.parse().ok()).unwrap_or(When(at))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn instants_are_said_in_many_ways() {
-        let now: When = "2026-01-15T13:14:15.5Z".parse().unwrap();
-        for (text, expected) in [
-            ("now", "2026-01-15T13:14:15.5Z"),
-            ("today", "2026-01-15T00:00:00Z"),
-            ("yesterday", "2026-01-14T00:00:00Z"),
-            ("month", "2026-01-01T00:00:00Z"),
-            ("last-month", "2025-12-01T00:00:00Z"),
-            ("7d", "2026-01-08T13:14:15.5Z"),
-            ("1h30m", "2026-01-15T11:44:15.5Z"),
-            ("2025-02-28", "2025-02-28T00:00:00Z"),
-            ("2025-02-28T01:02:03.25Z", "2025-02-28T01:02:03.25Z"),
-            ("2025-02-28T01:02", "2025-02-28T01:02:00Z"),
-            ("2025-02-28T01:02:03", "2025-02-28T01:02:03Z"),
-        ] {
-            assert_eq!(at(text, now.0).map(|when| when.to_string()), Ok(expected.to_owned()), "{text}");
-        }
-        for text in ["", "tomorow", "2025-02-29", "2026-1-1", "7", "-7d", "2026-01-15T13:14:15+02:00"] {
-            assert!(at(text, now.0).is_err(), "{text}");
-        }
-    }
 }

@@ -1,9 +1,8 @@
 //! `leasehold class …`, `pool …` and `node …`.
 
-use super::lease::instant;
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs, WatchArgs, pair, priority};
 use clap::{Args, Subcommand, ValueEnum};
-use leasehold_api::{BadWeight, Ttl, Weight, Weights, When};
+use leasehold_api::{BadWeight, Moment, Ttl, Weight, Weights};
 use leasehold_api::{Kind, Strategy, Teardown};
 
 #[derive(Debug, Subcommand)]
@@ -191,6 +190,10 @@ pub(crate) struct NodeListArgs {
     /// Only nodes of this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
+    /// Only nodes without leases, reservations and claims for this long or longer, such as 30m; shows since when, and
+    /// what they could have earned at the scavenger price
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) empty_for: Option<Ttl>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
 }
@@ -267,9 +270,10 @@ pub(crate) struct NodeSetArgs {
 pub(crate) struct NodeLoseArgs {
     /// Name or number of the node
     pub(crate) name: String,
-    /// When the node was last seen, such as 2026-03-01T12:00:00Z; billing ends there [default: now]
-    #[arg(long, value_name = "TIME", value_parser = instant)]
-    pub(crate) last_seen: Option<When>,
+    /// When the node was last seen, such as 2026-03-01T12:00, "today 14:03", or 10m for ten minutes ago; billing ends
+    /// there [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) last_seen: Option<Moment>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -1,9 +1,9 @@
 //! `leasehold lease …`.
 
-use super::remote::{ChangeArgs, PastArgs, WatchArgs, WhoseArgs, pair};
+use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::times::PastArgs;
 use clap::{Args, Subcommand};
-use leasehold_api::{LeaseState, Priority, RevokeReason};
-use leasehold_api::{Ttl, When};
+use leasehold_api::{LeaseState, Priority, RevokeReason, Ttl};
 use std::ffi::OsString;
 
 #[derive(Debug, Subcommand)]
@@ -112,7 +112,7 @@ pub(crate) struct WhoArgs {
     /// Sensitive work: use only nodes that the user has claimed; needs a user
     #[arg(long)]
     pub(crate) sensitive: bool,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits [default: derived from the record]
+    /// Correlation ID that groups related requests: a UUID or 32 hexadecimal digits [default: derived from the record]
     #[arg(long, value_name = "ID")]
     pub(crate) correlation_id: Option<String>,
 }
@@ -211,8 +211,8 @@ pub(crate) struct RevokeArgs {
 Examples:
   leasehold lease list --tenant physics --state active
   leasehold lease list --node gpu-17 --watch
-  leasehold lease list --node gpu-07 --at 2026-11-12T14:03
-  leasehold lease list --tenant physics --from 2026-11-01 --until 2026-11-02 --state closed
+  leasehold lease list --node gpu-07 --at \"2026-11-12 14:03\" --time-zone Europe/Tallinn
+  leasehold lease list --tenant physics --window yesterday --state closed
 
 Closed leases are included if a time (--at, --from, --until), --alloc or --state closed is given. A lease is listed \
 for a time if it was held then, that is, between its grant and the end of its billing.")]
@@ -238,9 +238,4 @@ pub(crate) struct LeaseListArgs {
     pub(crate) past: PastArgs,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
-}
-
-/// Parses an instant such as 2026-03-01T12:00:00Z.
-pub(crate) fn instant(text: &str) -> Result<When, String> {
-    text.parse::<When>().map_err(|error| error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use super::remote::{ChangeArgs, pair, priority};
 use clap::{Args, Subcommand};
-use leasehold_api::{Charge, When};
+use leasehold_api::{Charge, Moment};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RateCommand {
@@ -54,7 +54,7 @@ pub(crate) struct RateDeleteArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold rate set --from 2026-12-01T00:00Z --gpu 0.012 --tier h100=2 --priority scavenger=0.3
+  leasehold rate set --from 2026-12-01 --gpu 0.012 --tier h100=2 --priority scavenger=0.3
   leasehold rate set --pool training --class gpu-h100=0.02 --currency EUR
   leasehold rate set --card 3 --gpu 0.013                      change a scheduled card
 
@@ -69,9 +69,9 @@ pub(crate) struct RateSetArgs {
     /// Change a card for one pool into a card for all pools without a card of their own
     #[arg(long, requires = "card", conflicts_with = "pool")]
     pub(crate) all_pools: bool,
-    /// When the prices take effect, such as 2026-12-01T00:00Z [default: now]
-    #[arg(long, value_name = "TIME", value_parser = start)]
-    pub(crate) from: Option<When>,
+    /// When the prices take effect, such as 2026-12-01, next-month or "friday 18:00" [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<Moment>,
     /// Currency code of three capital letters
     #[arg(long, value_name = "CODE")]
     pub(crate) currency: Option<String>,
@@ -127,9 +127,9 @@ pub(crate) struct PolicySetArgs {
     /// Change this scheduled policy instead of creating one
     #[arg(long, value_name = "NUMBER")]
     pub(crate) policy: Option<u32>,
-    /// When the policy takes effect, such as 2026-12-01T00:00Z [default: now]
-    #[arg(long, value_name = "TIME", value_parser = start)]
-    pub(crate) from: Option<When>,
+    /// When the policy takes effect, such as 2026-12-01, next-month or "friday 18:00" [default: now]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<Moment>,
     /// Charge for leases that were evicted: full, none, or a duration such as 10m to subtract
     #[arg(long, value_name = "CHARGE", value_parser = charge)]
     pub(crate) preempted: Option<Charge>,
@@ -146,14 +146,6 @@ pub(crate) struct PolicySetArgs {
     pub(crate) change: ChangeArgs,
 }
 
-/// Parses an instant; the seconds, or the whole time of day, may be omitted.
-fn start(text: &str) -> Result<When, String> {
-    let parsed = text.parse::<When>();
-    let without_seconds = || text.strip_suffix(['Z', 'z']).and_then(|text| format!("{text}:00Z").parse().ok());
-    let of_day = || format!("{text}T00:00:00Z").parse().ok();
-    parsed.or_else(|error| without_seconds().or_else(of_day).ok_or_else(|| error.to_string()))
-}
-
 fn factor(text: &str) -> Result<(String, String), String> {
     let (word, factor) = pair(text)?;
     Ok((priority(&word)?.word().to_owned(), factor))
@@ -165,22 +157,6 @@ fn charge(text: &str) -> Result<Charge, String> {
         "none" => Ok(Charge::None),
         time => {
             time.parse().map(Charge::MinusLast).map_err(|_| "expected full, none, or a duration such as 10m".into())
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn starts_are_written_short_or_long() {
-        let all = ["2026-12-01", "2026-12-01T00:00Z", "2026-12-01T00:00:00Z", "2026-12-01T00:00:00.0Z"];
-        for text in all {
-            assert_eq!(start(text).map(|when| when.to_string()), Ok("2026-12-01T00:00:00Z".to_owned()), "{text}");
-        }
-        for text in ["", "now", "2026-12-01T00Z", "2026-12-32", "2026-12-01T00:00"] {
-            assert!(start(text).is_err(), "{text}");
         }
     }
 }

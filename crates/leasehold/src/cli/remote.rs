@@ -13,7 +13,7 @@ use super::settings::SettingsCommand;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
 use clap::{Args, Subcommand};
-use leasehold_api::{Priority, When};
+use leasehold_api::Priority;
 use leasehold_model::Words;
 
 pub(crate) use leasehold_terminal::DaemonArgs;
@@ -107,20 +107,6 @@ pub(crate) struct WhoseArgs {
     /// Only this priority class
     #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) priority: Option<Priority>,
-}
-
-/// A point in time, or a window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Args)]
-pub(crate) struct PastArgs {
-    /// Show the state at this time, such as 2026-11-12T14:03 (UTC), today, or 3h for three hours ago
-    #[arg(long, value_name = "TIME", value_parser = super::books::moment, conflicts_with_all = ["from", "until"])]
-    pub(crate) at: Option<When>,
-    /// Start of the time window, in the same formats as --at
-    #[arg(long, value_name = "TIME", value_parser = super::books::moment)]
-    pub(crate) from: Option<When>,
-    /// End of the time window, exclusive [default: now]
-    #[arg(long, value_name = "TIME", value_parser = super::books::moment, alias = "to")]
-    pub(crate) until: Option<When>,
 }
 
 /// Repeated output.

@@ -1,16 +1,15 @@
 //! `leasehold token …`.
 
-use super::lease::instant;
 use super::remote::ChangeArgs;
 use clap::{Args, Subcommand};
 use leasehold_api::Role;
-use leasehold_api::{Ttl, When};
+use leasehold_api::{Moment, Ttl};
 use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenCommand {
     /// Issue a token and print its secret, once
-    Issue(TokenIssueArgs),
+    Issue(Box<TokenIssueArgs>),
     /// List tokens, without their secrets
     List(TokenListArgs),
     /// Show one token
@@ -48,9 +47,9 @@ pub(crate) struct TokenIssueArgs {
     /// Limit the token to this app instance, by number; repeatable
     #[arg(long = "app-instance", value_name = "N")]
     pub(crate) app_instances: Vec<u64>,
-    /// When the token expires, such as 2026-03-01T12:00:00Z [default: never]
-    #[arg(long, value_name = "TIME", value_parser = instant)]
-    pub(crate) expires_at: Option<When>,
+    /// When the token expires, such as 2027-03-01, "2027-03-01 12:00" or friday [default: never]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) expires_at: Option<Moment>,
     /// How long the token is valid from now on, such as 90d
     #[arg(long, value_name = "DURATION", conflicts_with = "expires_at")]
     pub(crate) expires_in: Option<Ttl>,

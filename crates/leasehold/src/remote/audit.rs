@@ -76,7 +76,8 @@ async fn export(session: &Session, args: &ExportArgs) -> Result<(), Failed> {
             return Err(Problem::usage("usage", what).advice("omit one of them, or read the files with --data").into());
         }
         let args = RecordsArgs { after, tenant: args.tenant.clone(), kind: args.kind.clone(), limit };
-        let lines = Session { client: session.client.clone(), json: true, paint: session.paint };
+        let lines =
+            Session { client: session.client.clone(), json: true, paint: session.paint, times: session.times.clone() };
         return records(&lines, &args).await;
     }
     let call = session.client.export().maybe("from", args.from).maybe("to", args.to);

@@ -289,12 +289,12 @@ fn evictions(explanation: &Explanation) -> Option<Table> {
 
 pub(super) fn node(session: &Session, explanation: &NodeExplanation, classes: &Classes) -> String {
     let style = if explanation.available { Style::Green } else { Style::Red };
-    let assured = explanation.promised_to.iter().map(|one| {
-        format!("alloc-{}, which starts by {}", one.allocation_id, time_format::to_the_second(one.starts_by))
-    });
+    let assured = explanation
+        .promised_to
+        .iter()
+        .map(|one| format!("{}, which starts by {}", one.allocation_id, time_format::to_the_second(one.starts_by)));
     let assured = assured.collect::<Vec<_>>().join("; ");
-    let reserved =
-        explanation.reserved_for.iter().map(|number| format!("alloc-{number}")).collect::<Vec<_>>().join(", ");
+    let reserved = explanation.reserved_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let details = Details::new()
         .add("node", &explanation.node)
         .add("pool", &explanation.pool)

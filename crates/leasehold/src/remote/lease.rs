@@ -1,11 +1,11 @@
 //! `leasehold lease …`.
 
-use super::alloc::{self, wait_for_lease};
+use super::alloc::wait_for_lease;
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
 use super::lease_request;
 use super::record_lines;
-use super::session::{Session, keyed, past, whose};
+use super::session::{Session, keyed, whose};
 use super::units::Classes;
 use super::watch::watch;
 use super::{explain, quote};
@@ -113,7 +113,7 @@ fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
     let mut table = Table::new(&headings).shrink_first(&["id", "class"]);
     for lease in &granted.leases {
         let quantity = classes.with_unit(&lease.class, &lease.quantity);
-        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.id.clone()]);
+        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.uid.clone()]);
     }
     let details = Details::new()
         .add("node", &granted.node)
@@ -143,7 +143,8 @@ fn revoked(revoked: &Revoked) -> String {
 }
 
 async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {
-    let call = past(whose(session.client.list_leases(), &args.whose), &args.past)
+    let call = session
+        .past(whose(session.client.list_leases(), &args.whose), &args.past)?
         .maybe("allocation", args.alloc.as_ref())
         .maybe("node", args.node.as_ref())
         .maybe("pool", args.pool.as_ref())
@@ -212,9 +213,9 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
     });
     Details::new()
         .add("lease", short(&lease.id))
-        .add("id", &lease.id)
+        .add("id", &lease.uid)
         .maybe("granted with", gang)
-        .maybe("allocation", lease.allocation_id.map(alloc::name))
+        .maybe("allocation", lease.allocation_id.map(|allocation| allocation.to_string()))
         .maybe("app instance", lease.app_instance)
         .add("state", session.paint.paint(style(lease.state), &word(lease.state)))
         .add("tenant", &lease.tenant)

@@ -13,6 +13,7 @@ mod events;
 mod explain;
 mod failure;
 mod figures;
+mod forecast;
 mod foreground;
 mod key;
 mod lease;
@@ -29,6 +30,7 @@ mod scrub;
 mod session;
 mod settings;
 mod tenancy;
+mod times;
 mod token;
 mod units;
 mod waste;
@@ -39,12 +41,13 @@ pub(crate) use failure::plain;
 pub(crate) use key::run as key;
 
 use crate::cli::remote::{AdminCommand, DaemonArgs, RemoteCommand};
+use crate::cli::times::TimeZoneArgs;
 use crate::problem::{EXIT_OK, Problem};
 use failure::Failed;
 use session::Session;
 
-pub(crate) fn run(daemon: &DaemonArgs, command: RemoteCommand) -> Result<u8, Problem> {
-    Session::open(daemon)?.during(async |session| dispatch(session, command).await)
+pub(crate) fn run(daemon: &DaemonArgs, times: &TimeZoneArgs, command: RemoteCommand) -> Result<u8, Problem> {
+    Session::open(daemon, times)?.during(async |session| dispatch(session, command).await)
 }
 
 async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Failed> {

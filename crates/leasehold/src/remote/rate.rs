@@ -37,6 +37,7 @@ pub(super) async fn run(session: &Session, command: RateCommand) -> Result<(), F
 async fn set(session: &Session, args: RateSetArgs) -> Result<(), Failed> {
     let client = &session.client;
     let prices = prices(&args)?;
+    let from = session.times.future("--from", args.from.as_ref())?;
     let call = match args.card {
         Some(card) => {
             let pool = match (args.pool, args.all_pools) {
@@ -44,12 +45,12 @@ async fn set(session: &Session, args: RateSetArgs) -> Result<(), Failed> {
                 (None, true) => Patch::Clear,
                 (None, false) => Patch::Keep,
             };
-            client.change_rate_card(card, &something(RateCardChange { pool, from: args.from, prices })?)
+            client.change_rate_card(card, &something(RateCardChange { pool, from, prices })?)
         }
         None => {
             // A card without prices would repeat the one in force.
             let prices = something(prices)?;
-            client.create_rate_card(&NewRateCard { pool: args.pool, from: args.from, prices })
+            client.create_rate_card(&NewRateCard { pool: args.pool, from, prices })
         }
     };
     session.change(call, &args.change, |put| one(session, &put.rate_card)).await
@@ -97,6 +98,7 @@ fn lines(
 
 async fn set_policy(session: &Session, args: PolicySetArgs) -> Result<(), Failed> {
     let client = &session.client;
+    let from = session.times.future("--from", args.from.as_ref())?;
     let charges = ChargesChange {
         preempted: args.preempted,
         fenced: args.fenced,
@@ -104,10 +106,10 @@ async fn set_policy(session: &Session, args: PolicySetArgs) -> Result<(), Failed
         failed_start: args.failed_start,
     };
     let call = match args.policy {
-        Some(policy) => client.change_charge_policy(policy, &something(NewChargePolicy { from: args.from, charges })?),
+        Some(policy) => client.change_charge_policy(policy, &something(NewChargePolicy { from, charges })?),
         None => {
             let charges = something(charges)?;
-            client.create_charge_policy(&NewChargePolicy { from: args.from, charges })
+            client.create_charge_policy(&NewChargePolicy { from, charges })
         }
     };
     session.change(call, &args.change, |put| policy(session, &put.charge_policy)).await

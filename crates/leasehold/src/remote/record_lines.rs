@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 /// A record as one line, cut to the width of the terminal. Output to a pipe is not cut.
 pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
     let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
-    let at = Instant(text("timestamp").parse().unwrap_or_default());
+    let at = Instant(text("timestamp_ns").parse().unwrap_or_default());
     let sequence = record.get("sequence").and_then(Value::as_u64).unwrap_or_default();
     let kind = text("kind");
     let who = |name: &str| record.pointer(&format!("/identity/{name}")).and_then(Value::as_str);
@@ -64,7 +64,7 @@ fn summary(record: &Value) -> String {
         }
         "lease.renewed" => {
             let each = body["renewals"].as_array().into_iter().flatten();
-            let each = each.map(|one| format!("{} until {}", word(&one["lease"]), clock(&one["expires_at_time"])));
+            let each = each.map(|one| format!("{} until {}", word(&one["lease"]), clock(&one["expires_at"])));
             each.collect::<Vec<_>>().join(", ")
         }
         "lease.revoked" => {

@@ -1,7 +1,9 @@
 //! The connection of one command to a daemon.
 
 use super::failure::{Failed, explain};
-use crate::cli::remote::{ChangeArgs, DaemonArgs, PastArgs, WhoseArgs};
+use super::times::Times;
+use crate::cli::remote::{ChangeArgs, DaemonArgs, WhoseArgs};
+use crate::cli::times::{PastArgs, TimeZoneArgs};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::Table;
@@ -14,6 +16,7 @@ pub(super) struct Session {
     pub(super) client: Client,
     pub(super) json: bool,
     pub(super) paint: Paint,
+    pub(super) times: Times,
 }
 
 /// Long enough for a restart of the daemon, short enough to report soon that none is running.
@@ -34,16 +37,12 @@ pub(super) fn whose<A: Answer>(call: Call<A>, args: &WhoseArgs) -> Call<A> {
         .maybe("priority", args.priority)
 }
 
-/// Adds the time or time window.
-pub(super) fn past<A: Answer>(call: Call<A>, args: &PastArgs) -> Call<A> {
-    call.maybe("at", args.at).maybe("from", args.from).maybe("to", args.until)
-}
-
 impl Session {
-    pub(super) fn open(daemon: &DaemonArgs) -> Result<Self, Problem> {
-        Self::with(settings(daemon)?, daemon.json)
+    pub(super) fn open(daemon: &DaemonArgs, times: &TimeZoneArgs) -> Result<Self, Problem> {
+        Ok(Self { times: Times::new(times), ..Self::with(settings(daemon)?, daemon.json)? })
     }
 
+    /// For commands that take no times.
     pub(super) fn with(settings: Settings, json: bool) -> Result<Self, Problem> {
         for warning in &settings.warnings {
             term::say(&format!("leasehold: {warning}\n"));
@@ -52,7 +51,7 @@ impl Session {
         config.timeouts.listener = LISTENER_TIMEOUT;
         config.timeouts.total = TOTAL_TIMEOUT;
         let client = Client::new(&config).map_err(|error| Problem::told(error.code, &error))?;
-        Ok(Self { client, json, paint: Paint::stdout() })
+        Ok(Self { client, json, paint: Paint::stdout(), times: Times::new(&TimeZoneArgs::default()) })
     }
 
     /// Runs a command, and turns an error into a problem with advice.
@@ -70,6 +69,12 @@ impl Session {
         // Do not wait for the thread that resolves host names.
         runtime.shutdown_background();
         done
+    }
+
+    /// Adds the time or time window.
+    pub(super) fn past<A: Answer>(&self, call: Call<A>, args: &PastArgs) -> Result<Call<A>, Problem> {
+        let (at, (from, to)) = self.times.listed(args)?;
+        Ok(call.maybe("at", at).maybe("from", from).maybe("to", to))
     }
 
     /// Makes a call and prints the answer.

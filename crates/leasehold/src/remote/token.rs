@@ -18,7 +18,7 @@ use std::path::Path;
 pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), Failed> {
     let client = &session.client;
     match command {
-        TokenCommand::Issue(args) => issue(session, args).await,
+        TokenCommand::Issue(args) => issue(session, *args).await,
         TokenCommand::List(args) => session.list(client.list_tokens().maybe("tenant", args.tenant), tokens).await,
         TokenCommand::Show(args) => session.show(client.show_token(args.token), |token| one(session, token)).await,
         TokenCommand::Revoke(args) => {
@@ -30,6 +30,7 @@ pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), 
 }
 
 async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
+    let expires_at = session.times.future("--expires-at", args.expires_at.as_ref())?;
     // Created first: if it cannot be written, no token is issued whose secret would be lost.
     let file = args.out.as_deref().map(create).transpose()?;
     let expires_in = args.expires_in.map(|ttl| When(time_format::now().saturating_add(ttl.0)));
@@ -41,7 +42,7 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
         user: args.user,
         node: args.node,
         app_instances: args.app_instances,
-        expires_at: args.expires_at.or(expires_in),
+        expires_at: expires_at.or(expires_in),
     };
     let call = keyed(session.client.issue_token(&new), &args.change);
     let issued = match call.json().await {

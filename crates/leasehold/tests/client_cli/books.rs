@@ -42,7 +42,8 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
         "{answer}"
     );
     let csv = daemon.run("usage --by workload,app-instance --class gpu-h100 --csv").ok().out;
-    let heading = "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak";
+    let heading =
+        "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak,covered,busy,class_id";
     assert_eq!(csv.lines().next(), Some(heading));
     assert!(csv.contains("Z,\"train,me\",,gpu-h100,gpu,h100,GPU,"), "{csv}");
     let none = daemon.run("usage --user ada --tenant physics --priority guaranteed").ok();
@@ -51,9 +52,16 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
 
     let cost = daemon.run("cost --by tenant --bucket hour --zone Europe/Tallinn").ok();
     tells(&cost, &["tenant", "cost", "physics", "chemistry", "total", "EUR"]);
-    assert!(
-        daemon.run("cost --by tenant,kind --csv").ok().out.starts_with("from,to,tenant,kind,currency,amount,exact\n")
-    );
+    // Words are resolved in the time zone, and times are shown in it.
+    let tokyo = daemon.run("usage --window today --time-zone Asia/Tokyo").ok();
+    tells(&tokyo, &["gpu-h100"]);
+    assert!(tokyo.err.contains("T00:00:00+09:00 to "), "{tokyo:?}");
+    for window in ["--window 1w", "--from 1w", "--from last-week", "--from yesterday --to tomorrow", "--from month"] {
+        assert_eq!(daemon.json(&format!("usage {window}"))["lines"].as_array().map(Vec::len), Some(2), "{window}");
+    }
+    let csv = daemon.run("cost --by tenant,kind --csv").ok().out;
+    assert!(csv.starts_with("from,to,tenant,kind,currency,amount,exact,tenant_id\n"), "{csv}");
+    assert!(csv.lines().last().is_some_and(|line| line.starts_with("total,,,,EUR,")), "{csv}");
     assert_eq!(daemon.json("cost")["total"][0]["currency"], "EUR");
     tells(&daemon.run("cost rate --by tenant,class").ok(), &["chemistry", "36.00", "total", "EUR"]);
     tells(
@@ -61,7 +69,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
         &["so far", "if every lease ends at its deadline", "EUR"],
     );
     let csv = daemon.run("cost forecast --csv").ok().out;
-    assert!(csv.starts_with("what,currency,amount,exact\naccrued,EUR,"), "{csv}");
+    assert!(csv.starts_with("what,currency,amount,exact,of\naccrued,EUR,"), "{csv}");
 
     let capacity = daemon.run("usage capacity --by node").ok();
     tells(&capacity, &["node", "capacity", "fenced", "idle", "gpu-1", "gpu-h100", " %"]);
@@ -73,6 +81,9 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     let csv = daemon.run("waste --csv --by project").ok().out;
     assert!(csv.starts_with("from,to,project,class,kind,tier,headline,leases,unit,held,wasted,"), "{csv}");
     assert_eq!(daemon.json("waste --headline premium-waste --limit 3")["leases"], json!([]));
+    tells(&daemon.run("waste --by user,project --sort cost --top 1").ok(), &["Total", "project", "wasted"]);
+    tells(&daemon.run("usage --peak --utilisation --by kind,tenant").ok(), &["kind", "peak", "busy", "physics", "GPU"]);
+    daemon.run("node list --empty-for 1000h").ok();
     daemon.run("sensitivity --from 7d --json").ok();
 }
 
@@ -111,7 +122,7 @@ fn errors_in_queries_come_with_suggestions() {
         ("waste --pool trainning", "unknown_pool", "training"),
         ("usage --from 2100-01-01", "bad_window", "future"),
         ("usage --from 7d --to 8d", "bad_window", "ends before it begins"),
-        ("cost --bucket day --zone Europe/Talinn", "bad_window", "Europe/Talinn"),
+        ("cost --from tomorrow", "bad_window", "future"),
         ("usage --from 2020-01-01 --bucket minute", "bad_window", "100"),
     ] {
         let said = daemon.run(line);
@@ -122,7 +133,12 @@ fn errors_in_queries_come_with_suggestions() {
         ("usage --by tennant", "tenant"),
         ("usage --by tenant,clas", "class"),
         ("waste --headline lazy", "overprovisioned"),
-        ("cost --from tomorrow", "last-month"),
+        ("cost --from tomorow", "last-month"),
+        ("cost --bucket day --zone Europe/Talinn", "Europe/Talinn"),
+        ("cost --zone UTC --time-zone UTC", "--zone"),
+        ("cost --window now", "not a period"),
+        ("cost --window today --to today", "--window"),
+        ("cost --from 2026-03-29T03:30 --time-zone Europe/Tallinn", "does not exist in Europe/Tallinn"),
         ("usage --csv --json", "choose one"),
         ("usage --by tenant capacity", "after `capacity`"),
         ("cost --from 7d forecast", "after `forecast`"),

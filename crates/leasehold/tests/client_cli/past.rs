@@ -1,6 +1,6 @@
 //! Leases and allocations of the past on the command line.
 
-use super::{Daemon, granted, tells};
+use super::{AllocationNumber as _, Daemon, granted, tells};
 
 #[test]
 fn lease_list_shows_who_was_on_a_node_at_a_time() {
@@ -17,9 +17,12 @@ fn lease_list_shows_who_was_on_a_node_at_a_time() {
     tells(&at, &[&first, "closed", "physics", "gpu-1"]);
     assert!(!at.out.contains(&second), "{at:?}");
     // Whole days, with --until and its alias --to.
-    for query in
-        ["--from today", "--from yesterday --until now", "--from yesterday --to now --user ada --tenant physics"]
-    {
+    for query in [
+        "--from today",
+        "--window today",
+        "--from yesterday --until now",
+        "--from yesterday --to now --user ada --tenant physics",
+    ] {
         tells(&daemon.run(&format!("lease list {query}")).ok(), &[&first]);
     }
     let closed = daemon.json("lease list --state closed")["leases"].clone();
@@ -35,7 +38,7 @@ fn lease_list_shows_who_was_on_a_node_at_a_time() {
 fn ended_allocations_can_be_listed() {
     let daemon = Daemon::with_cluster();
     let submitted = daemon.by("ci.token", "alloc submit --gpu 1 --walltime 10m --workload train --json").ok().json();
-    let id = submitted["id"].as_u64().expect("a number");
+    let id = submitted["id"].allocation();
     daemon.by("ci.token", &format!("alloc complete alloc-{id} --exit-status 0")).ok();
     assert!(!daemon.run("alloc list").ok().out.contains(&format!("alloc-{id}")));
     for query in ["--state completed", "--from today", "--from 1h --tenant physics --project lattice"] {

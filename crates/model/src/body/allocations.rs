@@ -1,7 +1,7 @@
 //! The life of an allocation: one record for each step of it (SEMANTICS 5).
 
 use super::{Leases, Members};
-use crate::allocation::{AllocationSpec, AttemptEnd};
+use crate::allocation::{AllocationSpec, AttemptEnd, WhenOverQuota};
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
 use crate::id::{AllocationNo, LeaseNo, NodeNo};
@@ -15,8 +15,10 @@ fields! {
     /// An allocation was submitted and waits in the queue. Its number is this record's sequence.
     pub struct AllocationSubmitted { pub spec: AllocationSpec }
     added {
+        /// What the request said about exceeded quotas; absent if it left that to the tenant's default.
+        1 pub when_over_quota: Option<WhenOverQuota>,
         /// The only node that it may use, if it was requested as a lease on that node.
-        1 pub node: Option<NodeNo>,
+        2 pub node: Option<NodeNo>,
     }
 }
 fields! {
@@ -25,6 +27,10 @@ fields! {
         pub spec: AllocationSpec,
         pub rules_version: u32,
         pub cause: DenyCause,
+    }
+    added {
+        /// As in `allocation.submitted`.
+        1 pub when_over_quota: Option<WhenOverQuota>,
     }
 }
 fields! {

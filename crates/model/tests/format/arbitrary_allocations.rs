@@ -3,6 +3,7 @@
 
 use crate::arbitrary::{leases, members, names, priorities, profiles, spans, u32s, u64s, words};
 use leasehold_model::body::*;
+use leasehold_model::policy::TeardownCause;
 use leasehold_model::*;
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -68,8 +69,9 @@ fn lives() -> BoxedStrategy<Body> {
         body.into()
     }
     prop_oneof![
-        (specs(), option::of(u32s()))
-            .prop_map(|(spec, node)| { body(AllocationSubmitted { spec, node: node.map(NodeNo) }) }),
+        (specs(), option::of(words(WhenOverQuota::ALL)), option::of(u32s())).prop_map(
+            |(spec, when_over_quota, node)| body(AllocationSubmitted { spec, when_over_quota, node: node.map(NodeNo) })
+        ),
         (numbers(), u32s(), u64s(), u32s(), u32s()).prop_map(|(allocation, attempt, first, leases, rules_version)| {
             body(AllocationPlaced { allocation, attempt, first_lease: LeaseNo(first), leases, rules_version })
         }),
@@ -112,10 +114,20 @@ fn decisions() -> BoxedStrategy<Body> {
                 ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
             }),
         (u32s(), budgets()).prop_map(|(tenant, budgets)| BudgetsPut { tenant: TenantNo(tenant), budgets }.into()),
-        (specs(), u32s()).prop_map(|(spec, rules_version)| {
+        (specs(), u32s(), option::of(words(WhenOverQuota::ALL))).prop_map(|(spec, rules_version, when_over_quota)| {
             let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };
-            AllocationDenied { spec, rules_version, cause }.into()
+            AllocationDenied { spec, rules_version, cause, when_over_quota }.into()
         }),
+        (leases(), words(TeardownCause::ALL), any::<bool>(), belongs_to()).prop_map(
+            |(leases, cause, closed, belongs_to)| TeardownStarted { leases, cause, closed, belongs_to }.into()
+        ),
+        (u32s().prop_map(NodeNo), leases(), belongs_to()).prop_map(|(node, leases, belongs_to)| TornDown {
+            node,
+            leases,
+            belongs_to
+        }
+        .into()),
+        (leases(), belongs_to()).prop_map(|(leases, belongs_to)| Unfenced { leases, belongs_to }.into()),
     ]
     .boxed()
 }
@@ -127,9 +139,10 @@ fn custody() -> BoxedStrategy<Body> {
     prop_oneof![
         option::of(u64s()).prop_map(|pool_size| SensitiveChanged { pool_size }.into()),
         nodes().prop_map(|nodes| NodesClaimed { nodes }.into()),
-        nodes().prop_map(|nodes| NodesReleased { nodes }.into()),
-        node().prop_map(|node| NodeWiped { node }.into()),
-        (node(), words(QuarantineCause::ALL)).prop_map(|(node, cause)| NodeQuarantined { node, cause }.into()),
+        nodes().prop_map(|nodes| NodesReleased { nodes, claim: None }.into()),
+        node().prop_map(|node| NodeWiped { node, claim: None }.into()),
+        (node(), words(QuarantineCause::ALL))
+            .prop_map(|(node, cause)| NodeQuarantined { node, cause, claim: None }.into()),
         node().prop_map(|node| QuarantineCleared { node }.into()),
     ]
     .boxed()
@@ -137,4 +150,15 @@ fn custody() -> BoxedStrategy<Body> {
 
 pub(crate) fn bodies() -> BoxedStrategy<Body> {
     prop_oneof![4 => lives(), 2 => decisions(), 1 => custody()].boxed()
+}
+
+/// What the leases of a record belong to.
+pub(crate) fn belongs_to() -> impl Strategy<Value = Option<BelongsTo>> {
+    let correlation =
+        prop_oneof![any::<u128>().prop_map(Correlation::Given), any::<u64>().prop_map(Correlation::Derived)];
+    let belongs_to = (option::of(any::<u64>()), correlation).prop_map(|(allocation, correlation)| BelongsTo {
+        allocation: allocation.map(leasehold_model::AllocationNo),
+        correlation,
+    });
+    option::of(belongs_to)
 }

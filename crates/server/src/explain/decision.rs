@@ -188,10 +188,10 @@ impl SealedDecision<'_> {
             if let Some(Command::Request(_)) = asked_by(record) {
                 return single();
             }
-            let Some(Command::SubmitAllocation(spec)) = asked_by(record) else {
+            let Some(Command::SubmitAllocation(submit)) = asked_by(record) else {
                 return Err(no_decision(asked, record));
             };
-            self.view().explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
+            self.view().explain_gang(at, &record.identity, &submit.spec, self.replica(), TOP).ok_or_else(missing)
         };
         Ok(match &record.body {
             Body::Granted(granted) => {

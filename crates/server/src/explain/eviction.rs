@@ -176,7 +176,7 @@ impl Evicted {
             sequence: self.sequence,
             decided_at: When(self.at),
             requester: self.requester_name(&explainer),
-            allocation_id: number.filter(|_| part == Part::Requester),
+            allocation_id: number.filter(|_| part == Part::Requester).map(api::AllocationId),
             priority: self.decided.priority.to_string(),
             nodes: own.iter().filter_map(|node| explainer.node(*node)).collect(),
             victims: seen.iter().map(victim).collect(),

@@ -1,7 +1,8 @@
 //! Shared by the lists of leases and allocations: the filter, and scanning many items.
 
-use super::books_query::{bad_window, instant, word};
+use super::books_query::{bad_window, word};
 use super::capacity::optional_pool;
+use super::times::Times;
 use crate::access::Caller;
 use crate::context::{Context, cursor_after};
 use crate::names;
@@ -65,9 +66,10 @@ impl<S: Words + PartialEq> ListQuery<S> {
     }
 }
 
-/// Either `at`, or `from` and `to`.
+/// Either `at`, or `from` and `to`, or `window`.
 fn window(context: &Context) -> Result<Option<Window>, Problem> {
-    let (at, from, to) = (instant(context, "at")?, instant(context, "from")?, instant(context, "to")?);
+    let times = Times::of(context)?;
+    let (at, (from, to)) = (times.instant("at")?, times.window()?);
     match (at, from, to) {
         (None, None, None) => Ok(None),
         (Some(at), None, None) => Ok(Some(Window::new(at, Instant(at.0.saturating_add(1))))),
@@ -76,7 +78,7 @@ fn window(context: &Context) -> Result<Option<Window>, Problem> {
             let backwards = || bad_window("to", "`to` is before `from`.");
             if window.from <= window.to { Ok(Some(window)) } else { Err(backwards()) }
         }
-        (Some(_), _, _) => Err(bad_window("at", "Give either `at`, or `from` and `to`.")),
+        (Some(_), _, _) => Err(bad_window("at", "Give either `at`, or a window.")),
     }
 }
 

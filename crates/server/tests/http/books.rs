@@ -68,8 +68,8 @@ impl World {
             let records = export.text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
             let mut events = records.filter(|record| record["kind"] == kind);
             let of_lease = |record: Value| record["lease_events"].as_array().cloned().unwrap_or_default();
-            let found = events.find_map(|record| of_lease(record).into_iter().find(|event| event["lease_id"] == id));
-            number(&found.unwrap_or_else(|| panic!("no {kind}"))["timestamp"])
+            let found = events.find_map(|record| of_lease(record).into_iter().find(|event| event["lease"] == id));
+            number(&found.unwrap_or_else(|| panic!("no {kind}"))["timestamp_ns"])
         };
         Story { from_ns: stamp("lease.granted"), to_ns: stamp("lease.released"), until }
     }
@@ -168,7 +168,10 @@ async fn what_cannot_be_answered_is_told_by_its_field() {
     for (query, status, code, field) in [
         ("from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z", 422, "bad_window", "to"),
         ("from=2100-01-01T00:00:00Z", 422, "bad_window", "from"),
-        ("from=yesterday", 422, "bad_window", "from"),
+        ("from=yestreday", 422, "bad_window", "from"),
+        ("from=today&window=today", 422, "bad_window", "window"),
+        ("zone=UTC&time_zone=UTC", 422, "bad_window", "zone"),
+        ("bucket=day&time_zone=Mars/Olympus", 422, "bad_window", "time_zone"),
         ("from=2020-01-01T00:00:00Z&bucket=minute", 422, "bad_window", "bucket"),
         ("bucket=day&zone=Mars/Olympus", 422, "bad_window", "zone"),
         ("from=2026-01-01T00:00:00Z&zone=Mars/Olympus", 422, "bad_window", "zone"),
@@ -194,7 +197,10 @@ async fn what_cannot_be_answered_is_told_by_its_field() {
     assert_eq!(world.get("/api/v1/usage?tenant=physcs").await.json()["nearest"], "physics");
     for (path, field) in [
         ("usage/capacity?by=tenant", "by"),
-        ("waste?by=user", "by"),
+        ("waste?by=colour", "by"),
+        ("waste?sort=size", "sort"),
+        ("waste?top=0", "top"),
+        ("usage?utilisation=true&bucket=day", "utilisation"),
         ("waste?headline=lazy", "headline"),
         ("costs/rate?from=2026-01-01T00:00:00Z", "from"),
         ("costs/forecast?to=2026-01-01T00:00:00Z", "to"),
@@ -203,6 +209,12 @@ async fn what_cannot_be_answered_is_told_by_its_field() {
         let answer = world.get(&format!("/api/v1/{path}")).await;
         assert_eq!((answer.status / 100, &answer.json()["field"]), (4, &json!(field)), "{path}: {}", answer.text);
     }
+    // A word means the same as the instants that it stands for, in the zone of the request.
+    let words = world.get("/api/v1/usage?window=yesterday&time_zone=Asia/Tokyo").await.expect(200);
+    let (from, to) = (words["from"].as_str().expect("an instant"), words["to"].as_str().expect("an instant"));
+    assert!(from.ends_with("T15:00:00Z") && to.ends_with("T15:00:00Z"), "{words}");
+    let ends = world.get("/api/v1/usage?from=yesterday&to=today&zone=Asia/Tokyo").await.expect(200);
+    assert_eq!((&ends["from"], &ends["to"]), (&words["from"], &words["to"]));
     // A window without anything in it is not wrong.
     let before = world.get("/api/v1/costs?from=2020-01-01T00:00:00Z&to=2020-02-01T00:00:00Z").await.expect(200);
     assert_eq!((&before["lines"], &before["total"]), (&json!([]), &json!([])));

@@ -11,12 +11,17 @@ mod books;
 mod ceilings;
 mod claims;
 mod clock;
+mod conform;
 mod evictions;
 mod explain;
 mod fairness;
 mod past;
 mod placement;
+mod quotas;
 mod rates;
+mod reports;
+#[path = "../../../api/tests/support/schema.rs"]
+mod schema;
 mod scrub;
 mod scrub_forgery;
 mod streams;
