@@ -205,6 +205,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         after("a walltime that no pool allows", "1 op pool main lifetime=50s", "10 a submit gpu 2 pool=main wall=1h"),
         plain("a walltime of zero", "10 a submit core 1 wall=0s"),
         plain("a walltime longer than anything may be", "10 a submit core 1 wall=367d"),
+        after("one that a burst never lets start", "1 op quota q a core burst=5..9/60s", "10 a submit core 6 wall=1h"),
         after(
             "one too many that wait",
             "1 op update a pending=1\n 2 a submit core 200 x=2",
@@ -581,6 +582,8 @@ fn each_has_its_code_and_its_sentence() {
             zero_ttl: the TTL is zero; give a positive duration
         a walltime longer than anything may be
             walltime_too_long: the walltime is longer than the maximum lifetime in every pool that the allocation may use
+        one that a burst never lets start
+            walltime_beyond_burst: it exceeds the base limit of quota-0 all by itself, and its walltime is longer than a burst lasts; request less, or a shorter walltime
         one too many that wait
             too_many_pending: the tenant already has 1 waiting allocations, which is its limit; wait until some have started, or cancel some
         a tenant whose work waits

@@ -30,7 +30,18 @@ fn a_request_that_names_a_node_evicts_there() {
         4
         4 show allocs
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            0 b granted #0 gpu 4[0,1,2,3] on n1 to 600 scavenger
+            0 b granted #1 gpu 4[0,1,2,3] on n2 to 1200 scavenger
+            1 a @1 submitted
+            2 - evicts #1 for @1 on n2
+            2 b revoked #1, grace 1m (preempted)
+              @1 pending, kept on n2
+            3 b teardown of #1, ready, closed
+            4 a @1 placed, attempt 1
+            4 a granted #2 gpu 2[0,1] on n2 to 3604
+              @1 running attempt 1, holds 1
+        "#]],
     );
 }
 
