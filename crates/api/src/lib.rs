@@ -30,6 +30,7 @@ mod quota;
 mod rate;
 mod scrub;
 mod settings;
+mod status;
 mod tenancy;
 mod time;
 mod token;
@@ -87,6 +88,10 @@ pub use rate::{
 };
 pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
+pub use status::{
+    ClassStatus, DiskStatus, Fence, HeldInClass, LeaseCounts, NodeCounts, Quarantine, QueueStatus, Status,
+    TenantStatus, WaitingByPriority,
+};
 pub use tenancy::{
     BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,
     TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,

@@ -17,6 +17,8 @@ mod explain;
 mod past;
 #[path = "client_cli/scrub.rs"]
 mod scrub;
+#[path = "client_cli/select.rs"]
+mod select;
 #[path = "client_cli/words.rs"]
 mod words;
 

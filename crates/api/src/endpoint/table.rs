@@ -15,6 +15,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/about" for ALL => 200 About }
     whoami { "Show the token of the caller"
         Get "/api/v1/whoami" for ALL => 200 WhoAmI }
+    status { "Show what is going on now: capacity, tenants, queue, fences, quarantines, disk, checkpoint and scrub"
+        Get "/api/v1/status" for READERS => 200 Status }
 
     // Tenants, projects, their ceilings, and users.
     list_tenants { "List tenants"

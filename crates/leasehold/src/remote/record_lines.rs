@@ -99,6 +99,8 @@ fn plain(body: &Value) -> String {
     for (name, value) in fields {
         let twice = ["_ns", "_time", "_hex"].iter().any(|end| name.ends_with(end))
             || (name.ends_with("_id") && fields.contains_key(name.trim_end_matches("_id")));
+        // An instant in nanoseconds has the same instant in words beside it.
+        let time = fields.get(&format!("{name}_time")).and_then(Value::as_str);
         let long = value.as_str().is_some_and(|text| text.len() > 40);
         match value {
             _ if twice || long => {}
@@ -110,6 +112,7 @@ fn plain(body: &Value) -> String {
                 }
             }
             Value::Bool(true) => parts.push(name.clone()),
+            _ if time.is_some() => parts.push(format!("{name} {}", time.map(instant).unwrap_or_default())),
             // The first text names the object itself and needs no label.
             Value::String(text) if parts.is_empty() => parts.push(text.clone()),
             other => parts.push(format!("{name} {}", word(other))),
@@ -133,10 +136,15 @@ fn word(value: &Value) -> String {
     }
 }
 
+/// An instant in the time zone of the output, to the second.
+fn instant(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), time_format::to_the_second)
+}
+
 /// `13:00:03` of an instant.
 fn clock(value: &Value) -> String {
-    let text = value.as_str().unwrap_or("?");
-    text.split_once('T').and_then(|(_, time)| time.get(..8)).unwrap_or(text).to_owned()
+    let text = instant(value.as_str().unwrap_or("?"));
+    text.split_once('T').and_then(|(_, time)| time.get(..8)).unwrap_or(&text).to_owned()
 }
 
 /// Prints a record; breaks when the reader has closed the pipe.
@@ -186,6 +194,10 @@ mod tests {
         assert_eq!(line("node.wiped", json!({ "node": "n3", "node_id": 2 })), "n3");
         let quarantined = json!({ "node": "n3", "node_id": 2, "cause": "wipe_failed", "severity": "critical" });
         assert_eq!(line("node.quarantined", quarantined), "n3: wipe failed");
+        // Instants are printed as times, not as nanoseconds.
+        let lost = json!({ "node": "n3", "node_id": 2, "last_seen": "1767225600000000000",
+            "last_seen_time": "2026-01-01T00:00:00Z" });
+        assert_eq!(line("node.lost", lost), "n3, last_seen 2026-01-01T00:00:00Z");
         let asks = json!([{ "class": "h100", "units": "2 GPU" }]);
         let cause = json!({ "type": "quota", "quota_id": 1, "used": 0, "requested": 8, "limit": 4 });
         let denied = json!({ "asks": asks, "replicas": 4, "cause": cause });

@@ -20,6 +20,7 @@ mod page;
 mod quotas;
 mod quote;
 mod rates;
+mod status;
 mod tenancy;
 mod times;
 mod tokens;
@@ -48,8 +49,8 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, tenancy::*, tokens::*,
-        waste::*,
+        events::*, explain::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, status::*, tenancy::*,
+        tokens::*, waste::*,
     };
 }
 

@@ -19,6 +19,7 @@ mod placement;
 mod rates;
 mod scrub;
 mod scrub_forgery;
+mod status;
 mod streams;
 mod words;
 mod world;
