@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test check mutants bench soak audit need-python need-promtool need-schemathesis need-valgrind need-postgres need-peers
+.PHONY: demo test check mutants bench soak audit need-python need-promtool need-schemathesis need-api-client need-valgrind need-postgres need-peers
 
 CARGO ?= cargo
 ONLY ?=
@@ -16,13 +16,14 @@ demo:
 
 # Formatting, lints, every test (the instruction budgets and the licences of dependencies among them), the second verifier
 # in Python against files our own program wrote, and whatever schemathesis can think of against the HTTP API of a real
-# daemon: the program that the tests have built.
-test: need-python need-promtool need-schemathesis need-valgrind
+# daemon: the program that the tests have built. A client that is generated from the OpenAPI document calls it as well.
+test: need-python need-promtool need-schemathesis need-api-client need-valgrind
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 	$(LIMIT) $(CARGO) test --workspace --quiet
 	python3 -m unittest discover -s tests/second_verifier
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)
+	$(TARGET)/venv-client/bin/python tests/api_client/run.py --generator $(TARGET)/venv-client/bin/openapi-python-client --leasehold $(TARGET)/debug/leasehold
 
 # What has changed since the main branch, committed or not: the crates, and those of them that have a library.
 BASE ?= $(shell git rev-parse --quiet --verify origin/main || git rev-parse --quiet --verify main || git rev-parse HEAD)
@@ -66,6 +67,12 @@ need-schemathesis:
 	@test -x $(VENV)/bin/schemathesis || { echo "installing schemathesis"; \
 	  python3 -m venv $(VENV) 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(VENV); }; \
 	  $(VENV)/bin/pip install --quiet --disable-pip-version-check -r tests/api_fuzz/requirements.txt; }
+
+# And the generator of clients, beside it: the two need different versions of the same packages.
+need-api-client:
+	@test -x $(TARGET)/venv-client/bin/openapi-python-client || { echo "installing openapi-python-client"; \
+	  python3 -m venv $(TARGET)/venv-client 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(TARGET)/venv-client; }; \
+	  $(TARGET)/venv-client/bin/pip install --quiet --disable-pip-version-check -r tests/api_client/requirements.txt; }
 
 # And valgrind, which counts instructions.
 need-valgrind:

@@ -243,6 +243,10 @@ def LEASES(r: Reader) -> list[int]:
     return list(r.numbers(r.count(1, 1024, "leases")))
 
 
+def ANY_LEASES(r: Reader) -> list[int]:
+    return list(r.numbers(r.count(0, 1024, "leases")))
+
+
 def NODES(r: Reader) -> list[int]:
     nodes = list(r.numbers(r.count(1, 256, "nodes")))
     if nodes[-1] >= 2**32:
@@ -434,6 +438,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     94: ("node.quarantine_cleared", seq(NODE)),
     100: ("ceiling.put", seq(PROJECT, option(V64), AMOUNT, CURRENCY, enum("mode", 2))),
     101: ("ceiling.deleted", seq(PROJECT, option(V64))),
+    110: ("reservation.taken_over", seq(
+        V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -15,6 +15,11 @@ fn is_irrelevant(kind: &str) -> bool {
     )
 }
 
+/// The number of records that the journal has, if it does not have the last one that was seen.
+fn size_of_restored_journal(refused: &leasehold_client::Error) -> Option<u64> {
+    refused.problem().filter(|problem| problem.code == "beyond_end")?.members.get("size")?.as_u64()
+}
+
 /// Calls `wake` with the sequence of each event until it returns false.
 pub(crate) async fn watch(client: Client, node: String, mut after: u64, wake: impl Fn(Option<u64>) -> bool) {
     loop {
@@ -32,6 +37,16 @@ pub(crate) async fn watch(client: Client, node: String, mut after: u64, wake: im
                     }
                 };
                 after = events.last_sequence().unwrap_or(after);
+                if let Some(size) = size_of_restored_journal(&refused) {
+                    tracing::warn!(
+                        "the daemon's journal has only {size} records; reading events from there: {refused}"
+                    );
+                    after = size.saturating_sub(1);
+                    if !wake(None) {
+                        return;
+                    }
+                    continue;
+                }
                 refused
             }
         };

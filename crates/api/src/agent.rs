@@ -69,8 +69,11 @@ pub struct Heartbeat {
 /// A lease on the node, with what its agent needs to know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeWork {
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The 128-bit ID of the lease: 32 hexadecimal digits. Agents name cgroups and files after it.
     pub lease: String,
+    /// The lease: `lease-` and its number.
+    #[serde(default)]
+    pub id: String,
     /// State of the lease.
     pub state: LeaseState,
     /// Name of the resource class.
@@ -109,7 +112,7 @@ pub struct ConfirmTeardowns {
     /// Generation of the agent. Agents must send it; operators leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-    /// IDs of the leases whose teardown is complete.
+    /// The leases whose teardown is complete: `lease-` and the number, or the 128-bit ID.
     pub leases: Vec<String>,
 }
 
@@ -118,9 +121,9 @@ pub struct ConfirmTeardowns {
 pub struct TeardownsConfirmed {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// IDs of the leases whose teardown was confirmed.
+    /// The leases whose teardown was confirmed, written as in the request.
     pub confirmed: Vec<String>,
-    /// The leases whose confirmation was refused: a problem for each ID.
+    /// The leases whose confirmation was refused, written as in the request, with the problem of each.
     pub refused: BTreeMap<String, crate::Problem>,
 }
 

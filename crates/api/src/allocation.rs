@@ -1,9 +1,10 @@
 //! Allocations: gangs of leases for one workload, granted all or none, and the queue they wait in.
 
+use crate::id::AllocationId;
 use crate::lease::{Ask, GrantedLease, Revocation};
 use crate::once;
 use crate::time::{Ttl, When};
-use leasehold_model::{AllocationState, AttemptEnd, Domain, Priority};
+use leasehold_model::{AllocationState, AttemptEnd, Domain, Priority, WhenOverQuota};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -63,9 +64,20 @@ pub struct SubmitAllocation {
     /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
+    /// Correlation ID that groups related requests: a UUID, or 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
+    /// What becomes of it if it would exceed a quota now: `refuse` denies it, `wait` queues it until there is headroom,
+    /// unless it exceeds the base limit all by itself. The tenant's default unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_over_quota: Option<WhenOverQuota>,
+    /// A reference chosen by the caller; the records of the allocation and of its leases show it as
+    /// `affected_hcl_entry`. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hcl_entry: Option<String>,
+    /// Reference to a Kubernetes DRA claim, shown in the same records. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dra_claim_id: Option<String>,
 }
 
 /// Placement of one replica, with its leases.
@@ -89,13 +101,13 @@ pub struct Replica {
 pub struct Submitted {
     /// Sequence number of the record that sealed it.
     pub sequence: u64,
-    /// Number of the allocation, which is that sequence number.
-    pub id: u64,
+    /// The allocation: `alloc-` and its number, which is that sequence number.
+    pub id: AllocationId,
     /// State of the allocation: `pending` if it waits in the queue.
     pub state: AllocationState,
     /// When it was submitted.
     pub submitted_at: When,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits.
+    /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// Placement of its replicas; empty if it could not start at once.
     pub replicas: Vec<Replica>,
@@ -115,8 +127,8 @@ pub struct Asked {
 /// An allocation in its current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Allocation {
-    /// Number of the allocation: the sequence number of the record that submitted it.
-    pub id: u64,
+    /// The allocation: `alloc-` and its number, which is the sequence number of the record that submitted it.
+    pub id: AllocationId,
     /// State of the allocation.
     pub state: AllocationState,
     /// Name of the tenant.
@@ -154,7 +166,7 @@ pub struct Allocation {
     /// Number of the app instance that it is for. Absent if it is for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits.
+    /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// When it was submitted.
     pub submitted_at: When,
@@ -255,10 +267,10 @@ pub struct Waiting {
     /// How much more of the class would have to be free, in billing units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub short: Option<String>,
-    /// Number of the higher-ranked allocation that it would delay. Absent for other reasons, and if the caller may not
+    /// The higher-ranked allocation that it would delay. Absent for other reasons, and if the caller may not
     /// see that allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ahead: Option<u64>,
+    pub ahead: Option<AllocationId>,
     /// When that higher-ranked allocation starts at the latest. Absent for other reasons.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ahead_starts_by: Option<When>,
@@ -298,8 +310,8 @@ pub struct AllocationList {
 pub struct AllocationChanged {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// Number of the allocation.
-    pub id: u64,
+    /// The allocation: `alloc-` and its number.
+    pub id: AllocationId,
     /// State of the allocation after the change.
     pub state: AllocationState,
 }

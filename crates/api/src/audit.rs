@@ -1,5 +1,6 @@
 //! The journal over HTTP: records, checkpoints and proofs.
 
+use crate::record::Record;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -8,8 +9,12 @@ use serde_json::Value;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordPage {
     /// The records, in order of their sequence numbers.
+    #[schemars(with = "Vec<Record>")]
     pub records: Vec<Value>,
-    /// Pass as `after` to get the next page: the last sequence number that was scanned.
+    /// Pass as `cursor` to get the next page. Absent on the last page. A page may have fewer items than asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
+    /// The last sequence number that was scanned. Pass as `after` to get what is recorded later.
     pub next_after: u64,
     /// Number of durable records.
     pub size: u64,

@@ -12,7 +12,7 @@ pub type LeaseRef = String;
 #[serde(deny_unknown_fields)]
 pub struct Operation {
     /// Idempotency key of this operation: 1 to 64 printable ASCII characters. Without a key, sending the operation
-    /// again may repeat the change.
+    /// again may repeat the change, except for `renew`, `release`, `ready` and `activity`, which need none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The lease. Required for all operations except `request`.
@@ -42,6 +42,13 @@ pub struct Operation {
     /// Clear the fence of the lease, so that its capacity is free again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfence: Option<Ready>,
+}
+
+impl Operation {
+    /// Whether it can be repeated without a key.
+    pub fn is_idempotent(&self) -> bool {
+        self.renew.is_some() || self.release.is_some() || self.ready.is_some() || self.activity.is_some()
+    }
 }
 
 /// An operation without parameters.

@@ -12,25 +12,40 @@ pub struct Of {
     /// Name of the tenant. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
+    /// Number of the tenant, which tells it from others of the same name, for instance one that was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant_id: Option<u32>,
     /// Name of the project. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
+    /// Number of the project, which tells it from others of the same name, for instance one that was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<u32>,
     /// Name of the user. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// Number of the user, which tells it from others of the same name, for instance one that was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_id: Option<u32>,
     /// Name of the pool. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<String>,
+    /// Number of the pool, which tells it from others of the same name, for instance one that was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool_id: Option<u32>,
     /// Name of the node. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
+    /// Number of the node, which tells it from others of the same name, for instance one that was deleted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<u32>,
     /// Priority class. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
     /// Accounting tag of the tenant. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounting_tag: Option<String>,
-    /// Number of the allocation. Absent if the line is not grouped by it or has none.
+    /// The allocation: `alloc-` and its number. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<String>,
     /// Number of the app instance. Absent if the line is not grouped by it or has none.
@@ -45,6 +60,9 @@ pub struct Of {
     /// Name of the resource class. Absent if the line is not grouped by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Number of the resource class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class_id: Option<u16>,
     /// Kind of resource. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -69,6 +87,10 @@ pub struct UsageLine {
     pub of: Of,
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// Name of the bucket in the time zone that was asked for: `2026-11-10` for a day, `2026-11` for a month,
+    /// `2026-11-10T14:00+02:00` for an hour or minute. Absent without `bucket`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
     /// The billing unit: GPU, core, GiB or Gb/s.
     pub unit: String,
     /// Units times seconds, with nine decimals, rounded half to even.
@@ -78,9 +100,25 @@ pub struct UsageLine {
     /// Quanta times nanoseconds. Absent if the line has several classes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quanta_ns: Option<String>,
-    /// The most that was held at once, in billing units. Absent unless asked for, and if the line has several classes.
+    /// The most that was held at once, in billing units, without rounding. Absent unless asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak: Option<String>,
+    /// How much of it was busy, as far as activity was reported. Absent unless asked for, and without reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<Utilisation>,
+}
+
+/// How busy held capacity was, according to the activity reports of its leases. Each lease counts as a whole, also
+/// outside of the window that selected it: reports do not say when a lease was busy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Utilisation {
+    /// Time covered by activity reports, in unit-seconds with nine decimals.
+    pub covered: String,
+    /// Time in use according to those reports, in unit-seconds with nine decimals.
+    pub busy: String,
+    /// Thousandths of the covered time that were busy, rounded down; null if less than half of the time held is
+    /// covered.
+    pub permille: Option<u32>,
 }
 
 /// Amounts that were held, by group.
@@ -97,7 +135,28 @@ pub struct UsageReport {
     pub lines: Vec<UsageLine>,
 }
 
-/// How the capacity of a class was used, in unit-seconds with nine decimals. The six parts add up to `capacity`.
+/// How the capacity of a class was used, in unit-seconds without rounding: fractions in lowest terms. The six parts add
+/// up to `capacity`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExactCapacity {
+    /// The whole capacity.
+    pub capacity: String,
+    /// Held by leases.
+    pub held: String,
+    /// Held by leases that ended and are being torn down.
+    pub tearing_down: String,
+    /// Reserved for allocations whose victims are being torn down.
+    pub reserved: String,
+    /// Held by leases whose teardown was not confirmed in time.
+    pub fenced: String,
+    /// On nodes that are drained, lost, being wiped or quarantined.
+    pub offline: String,
+    /// Free.
+    pub idle: String,
+}
+
+/// How the capacity of a class was used, in unit-seconds with nine decimals. The capacity is rounded half to even, and
+/// the six parts are rounded so that they add up to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CapacityUse {
     #[serde(flatten)]
@@ -114,10 +173,13 @@ pub struct CapacityUse {
     pub reserved: String,
     /// Held by leases whose teardown was not confirmed in time, in unit-seconds with nine decimals.
     pub fenced: String,
-    /// On nodes that are drained, lost, being wiped or quarantined, in unit-seconds with nine decimals.
+    /// On nodes that are drained, being wiped or quarantined, and all of a node from the instant at which it was last
+    /// seen before it was lost; in unit-seconds with nine decimals.
     pub offline: String,
     /// Free, in unit-seconds with nine decimals.
     pub idle: String,
+    /// The same without rounding.
+    pub exact: ExactCapacity,
 }
 
 /// Use of capacity, by group.
@@ -139,7 +201,8 @@ pub struct CapacityReport {
 pub struct Amount {
     /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
-    /// Amount with six decimals, rounded half to even.
+    /// Amount with six decimals, rounded half to even. The lines of a report are rounded so that they add up to its
+    /// total.
     pub amount: String,
     /// The same amount without rounding: a fraction in lowest terms.
     pub exact: String,
@@ -152,6 +215,10 @@ pub struct CostLine {
     pub of: Of,
     #[serde(flatten)]
     pub stretch: Stretch,
+    /// Name of the bucket in the time zone that was asked for: `2026-11-10` for a day, `2026-11` for a month,
+    /// `2026-11-10T14:00+02:00` for an hour or minute. Absent without `bucket`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
     #[serde(flatten)]
     pub cost: Amount,
 }
@@ -213,12 +280,28 @@ pub struct Forecast {
     pub to_deadlines: Vec<Amount>,
     /// Cost of the month if every lease that is held now is held until the end of the month.
     pub to_month_end: Vec<Amount>,
+    /// The part for capacity that leases hold.
+    pub leases: ForecastPart,
+    /// The part for capacity that no lease holds on claimed nodes. A claim has no deadline: it is charged until the node
+    /// is released.
+    pub claims: ForecastPart,
+}
+
+/// Leases, or claims, in the forecast. The two parts add up to the whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ForecastPart {
+    /// Cost from the beginning of the month up to `as_of`.
+    pub accrued: Vec<Amount>,
+    /// Cost of the month if every lease ends at its deadline and no claim is released.
+    pub to_deadlines: Vec<Amount>,
+    /// Cost of the month if nothing that is held now is given back.
+    pub to_month_end: Vec<Amount>,
 }
 
 /// Waste of one lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WastedLease {
-    /// ID of the lease.
+    /// The lease: `lease-` and its number.
     pub lease: String,
     #[serde(flatten)]
     pub of: Of,
@@ -268,6 +351,9 @@ pub struct WasteSum {
     pub held: String,
     /// Time held and not used, in unit-seconds with nine decimals.
     pub wasted: String,
+    /// How much of it was busy. Absent without activity reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub utilisation: Option<Utilisation>,
     /// Cost of the time held and not used, one amount per currency.
     pub wasted_cost: Vec<WastedCost>,
 }

@@ -1,6 +1,7 @@
 //! Classes, pools and nodes.
 
 use crate::agent::Condition;
+use crate::books::Amount;
 use crate::claim::Custody;
 use crate::once;
 use crate::patch::Patch;
@@ -247,6 +248,18 @@ pub struct Node {
     pub heat: u16,
     /// Capacity of the node, one entry per resource class.
     pub capacity: Vec<NodeCapacity>,
+    /// Since when it has been empty. Absent unless `empty_for` is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty: Option<EmptyNode>,
+}
+
+/// A node without leases, reservations and claims.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EmptyNode {
+    /// When its last lease or claim was over, or when the node was created.
+    pub since: When,
+    /// What its idle capacity would have cost since then at scavenger priority, one amount per currency.
+    pub could_have_earned: Vec<Amount>,
 }
 
 /// Creates a node.

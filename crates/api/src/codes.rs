@@ -36,7 +36,7 @@ codes! {
     NOT_FOUND 404 "not_found" "The object does not exist or is not visible to the caller; the detail may name the nearest one.";
     METHOD_NOT_ALLOWED 405 "method_not_allowed" "The path exists, but not with this method.";
     REQUEST_TIMEOUT 408 "request_timeout" "The request did not arrive, or was not answered, in time.";
-    QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much, in quanta where it counts those. Recorded.";
+    QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much, in `unit`, and as exact fractions of it for a quota on a kind. Recorded.";
     BURST_EXHAUSTED 409 "burst_exhausted" "The burst episode is over, or the lease could not end before it is. Recorded.";
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
@@ -52,6 +52,7 @@ codes! {
     NO_SUCH_RECORD 404 "no_such_record" "The journal has no such record, or no checkpoint covers it yet.";
     RECORD_NOT_FOUND 404 "record_not_found" "There is no record with that sequence, or it is not visible to the caller.";
     NOT_A_DECISION 404 "not_a_decision" "The record contains no decision that could be made again.";
+    BEYOND_END 410 "beyond_end" "`after` or `Last-Event-ID` names a record that the journal does not have: it was restored from an older copy, or it is another journal; `size` says how many records it has. Compare its checkpoint with one that was kept, then start again.";
     ARCHIVED 410 "archived" "The answer is in a segment that was moved away.";
     JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";

@@ -1,6 +1,7 @@
 //! The endpoints. The server's routes and access checks, the OpenAPI document, the client's methods and the access
 //! tests are all made from the table in `table.rs`, which declares each endpoint once.
 
+pub(crate) mod examples;
 mod parameter;
 mod roles;
 mod schemas;
@@ -14,7 +15,10 @@ use schemars::{Schema, SchemaGenerator};
 pub enum Method {
     Get,
     Post,
+    /// Replaces an object.
     Put,
+    /// Changes the fields that are given.
+    Patch,
     Delete,
 }
 
@@ -24,6 +28,7 @@ impl Method {
             Self::Get => "GET",
             Self::Post => "POST",
             Self::Put => "PUT",
+            Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
     }
@@ -76,6 +81,12 @@ impl Endpoint {
     /// Whether it changes state and therefore takes an `Idempotency-Key`.
     pub fn is_mutation(&self) -> bool {
         self.method != Method::Get
+    }
+
+    /// Whether it can be repeated without an `Idempotency-Key`, because repeating it changes nothing (SEMANTICS 11).
+    pub fn is_idempotent(&self) -> bool {
+        let without_key = [by_id::renew_lease, by_id::release_lease, by_id::lease_ready, by_id::report_activity];
+        self.method == Method::Get || without_key.iter().any(|endpoint| endpoint.id == self.id)
     }
 
     /// The first part of its path, for grouping.

@@ -1,6 +1,7 @@
 //! Explanations of decisions: every check with its numbers, every candidate node with its scores.
 
 use crate::ceiling::Money;
+use crate::id::AllocationId;
 use crate::weights::Weights;
 use crate::{Ttl, When};
 use schemars::JsonSchema;
@@ -16,10 +17,16 @@ pub struct QuotaChecked {
     pub what: String,
     /// `hard`, `soft` or `burst`.
     pub limit_type: String,
-    /// Amount already counted against it.
+    /// Amount already counted against it, rounded down.
     pub used: u64,
-    /// Amount that the request adds.
+    /// Amount that the request adds, rounded down.
     pub requested: u64,
+    /// The exact amount already counted, if the quota is on a kind and it is not a whole number: `13/7`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub used_exact: Option<String>,
+    /// The exact amount that the request adds, likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested_exact: Option<String>,
     /// The limit.
     pub limit: u64,
     /// Result: `within`, `over_soft`, `until` if a burst limits the TTL, `refused`, or `by_node` if it depends on the
@@ -95,22 +102,34 @@ pub struct ReplicaScore {
 /// A lease that is evicted, or would be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Victim {
-    /// ID of the lease. Absent if the caller may not see it.
+    /// The lease: `lease-` and its number. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_id: Option<String>,
+    /// The 128-bit ID of the lease: 32 hexadecimal digits. Absent if the caller may not see it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease_uid: Option<String>,
     /// Name of the tenant, or `another tenant`.
     pub tenant: String,
+    /// The holder as `tenant/project` with its user, or `another tenant`.
+    #[serde(default)]
+    pub holder: String,
     /// Priority class of the lease.
     pub priority: String,
     /// Name of the resource class.
     pub class: String,
     /// Amount in quanta.
     pub quanta: u64,
+    /// Amount with its billing unit, for example `2 GPU`.
+    #[serde(default)]
+    pub capacity: String,
     /// Name of the node. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
     /// Deadline of the lease.
     pub expires_at: When,
+    /// Time left until the deadline when it was chosen, or would be chosen.
+    #[serde(default)]
+    pub remaining: Ttl,
     /// Whether its capacity is free again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gone: bool,
@@ -126,9 +145,9 @@ pub struct DecidedEviction {
     pub decided_at: When,
     /// Tenant of the request: its name, or `another tenant`.
     pub requester: String,
-    /// Number of the allocation that requested it. Absent if the caller may not see it.
+    /// The allocation that requested it. Absent if the caller may not see it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allocation_id: Option<u64>,
+    pub allocation_id: Option<AllocationId>,
     /// Priority class of that allocation.
     pub priority: String,
     /// Names of the nodes of its replicas, in order. Absent if the caller may not see them.
@@ -136,6 +155,17 @@ pub struct DecidedEviction {
     pub nodes: Vec<String>,
     /// The leases that are evicted.
     pub victims: Vec<Victim>,
+    /// Leases that were ending already, whose capacity it waits for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub awaited: Vec<Victim>,
+    /// Number of reservations of lower priority that were taken over.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub taken_over: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 /// How a lease or an attempt ended, or is about to end.
@@ -305,8 +335,8 @@ pub struct NodeExplanation {
     pub classes: Vec<NodeClassExplained>,
     /// Number of live leases on the node.
     pub leases: u64,
-    /// Numbers of the allocations for which capacity is reserved here while their victims are torn down.
-    pub reserved_for: Vec<u64>,
+    /// The allocations for which capacity is reserved here while their victims are torn down.
+    pub reserved_for: Vec<AllocationId>,
     /// Allocations that are assured of a start on this node.
     pub promised_to: Vec<NodePromise>,
 }
@@ -314,8 +344,8 @@ pub struct NodeExplanation {
 /// An allocation that is assured of a start on the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NodePromise {
-    /// Number of the allocation.
-    pub allocation_id: u64,
+    /// The allocation: `alloc-` and its number.
+    pub allocation_id: AllocationId,
     /// When it starts at the latest.
     pub starts_by: When,
 }

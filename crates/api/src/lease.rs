@@ -1,5 +1,6 @@
 //! Leases: requests, answers and views.
 
+use crate::id::AllocationId;
 use crate::once;
 use crate::problem::Problem;
 use crate::quantity::Quantity;
@@ -57,7 +58,7 @@ pub struct RequestLease {
     /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits. Generated unless given.
+    /// Correlation ID that groups related requests: a UUID, or 32 hexadecimal digits. Generated unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// A reference chosen by the caller; records show it as `affected_hcl_entry`. None unless given.
@@ -71,8 +72,11 @@ pub struct RequestLease {
 /// One lease of a grant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GrantedLease {
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
     /// Name of the resource class.
     pub class: String,
     /// Amount in billing units.
@@ -100,7 +104,7 @@ pub struct Granted {
     pub granted_at: When,
     /// Deadline: the leases end here unless they are renewed.
     pub expires_at: When,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits.
+    /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// Numbers of the soft quotas that the grant exceeded. Absent if there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -141,8 +145,11 @@ pub struct Renew {
 pub struct Renewed {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
     /// The new deadline.
     pub expires_at: When,
     /// Why the activity report was refused; the renewal is valid. Absent if it was accepted or not sent.
@@ -164,8 +171,11 @@ pub struct Release {
 pub struct Released {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
     /// `closed` if the node has no agent, otherwise `releasing` until the agent confirms the teardown.
     pub state: LeaseState,
     /// When billing stopped.
@@ -192,8 +202,11 @@ pub struct Revoke {
 pub struct Revoked {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// IDs of the revoked leases: all leases of the gang.
+    /// The revoked leases, all leases of the gang: `lease-` and their numbers.
     pub ids: Vec<String>,
+    /// The 128-bit IDs of the revoked leases, in the same order.
+    #[serde(default)]
+    pub uids: Vec<String>,
     /// Time that the holder has before the teardown starts.
     pub grace: Ttl,
 }
@@ -203,8 +216,11 @@ pub struct Revoked {
 pub struct ReadyAnswer {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
     /// When billing stopped.
     pub ended_at: When,
 }
@@ -214,8 +230,11 @@ pub struct ReadyAnswer {
 pub struct Reported {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
 }
 
 /// Identifies the agent that confirms a teardown.
@@ -232,8 +251,11 @@ pub struct Fences {
 pub struct Confirmed {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
 }
 
 /// A lease whose fence was cleared.
@@ -241,8 +263,11 @@ pub struct Confirmed {
 pub struct Unfenced {
     /// Sequence number of the record that sealed this.
     pub sequence: u64,
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
 }
 
 /// A revocation: when and why a lease was taken back before its deadline.
@@ -277,17 +302,20 @@ pub enum LeaseEnd {
     NodeLost,
 }
 
-/// A lease in its current state. Lists of leases that are not closed leave out `workload`, `labels`, `correlation_id`,
-/// `sequence`, `end`, `revocation`, `fenced_at` and `closed_at`.
+/// A lease in its current state. Lists of leases that are not closed leave out `labels`, `sequence`, `end`,
+/// `revocation`, `fenced_at` and `closed_at`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
-    /// ID of the first lease of the same gang.
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
+    /// The first lease of the same gang: `lease-` and its number.
     pub gang_id: String,
-    /// Number of its allocation. Absent if it belongs to none.
+    /// Its allocation: `alloc-` and the number. Absent if it belongs to none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allocation_id: Option<u64>,
+    pub allocation_id: Option<AllocationId>,
     /// Number of the app instance that it was granted for. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
@@ -325,7 +353,7 @@ pub struct Lease {
     pub sensitive: bool,
     /// Whether it was granted beyond a soft quota.
     pub over_soft: bool,
-    /// Correlation ID of the request, as 32 hexadecimal digits.
+    /// Correlation ID of the request, as a UUID. All leases of an allocation have that of the allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
     /// Sequence number of the record that granted it.
@@ -368,9 +396,13 @@ pub struct LeaseList {
 /// The records of a lease, in order, as `audit/records` shows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct History {
-    /// ID of the lease: 32 hexadecimal digits.
+    /// The lease: `lease-` and its number.
     pub id: String,
+    /// The 128-bit ID of the lease, unique among all journals: 32 hexadecimal digits.
+    #[serde(default)]
+    pub uid: String,
     /// The records about the lease, in order.
+    #[schemars(with = "Vec<crate::record::Record>")]
     pub records: Vec<serde_json::Value>,
     /// Pass as `cursor` to get the next page. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]

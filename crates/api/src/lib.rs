@@ -13,9 +13,11 @@ mod books;
 mod capacity;
 mod ceiling;
 mod claim;
+mod code_page;
 pub mod codes;
 pub mod endpoint;
 mod explain;
+mod id;
 mod key;
 mod lease;
 pub mod limits;
@@ -28,6 +30,7 @@ mod problem;
 mod quantity;
 mod quota;
 mod rate;
+mod record;
 mod scrub;
 mod settings;
 mod status;
@@ -48,21 +51,23 @@ pub use allocation::{
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use books::{
-    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, FragmentedNode,
-    KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, SensitivityReport, Stranded, Stretch, UsageLine, UsageReport,
-    WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
+    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, ExactCapacity, Forecast,
+    ForecastPart, FragmentedNode, KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, SensitivityReport, Stranded,
+    Stretch, UsageLine, UsageReport, Utilisation, WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
 };
 pub use capacity::{
-    Class, ClassChange, ClassList, ClassPut, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity, NodeChange,
-    NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority,
+    Class, ClassChange, ClassList, ClassPut, EmptyNode, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
+    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority,
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
+pub use code_page::{CodePage, code_pages};
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
+pub use id::{AllocationId, BadAllocationId};
 pub use key::{KeyList, KeyRotated, KeyRotationFinished, KeyStatus, SigningKey};
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
@@ -72,7 +77,7 @@ pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
-    WasteClass,
+    WasteClass, WasteOrder, WhenOverQuota,
 };
 pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zone};
 pub use openapi::openapi;
@@ -80,12 +85,15 @@ pub use page::Changed;
 pub use patch::Patch;
 pub use problem::{PROBLEM_JSON, Problem};
 pub use quantity::Quantity;
-pub use quota::{Limit, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut};
+pub use quota::{
+    AmountOrPercent, BadPercent, Holders, Limit, LimitChange, NewQuota, Nodes, Quota, QuotaChange, QuotaList, QuotaPut,
+};
 pub use rate::{
     CardState, Charge, ChargePolicy, ChargePolicyList, ChargePolicyPut, Charges, ChargesChange, Decimal,
     FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
     PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
 };
+pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};
 pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
 pub use status::{

@@ -1,5 +1,8 @@
 //! The OpenAPI 3.1 document, generated from the table of endpoints and the schemas of the types.
 
+mod words;
+
+use crate::endpoint::examples::add_examples;
 use crate::endpoint::{Answer, ENDPOINTS, Endpoint};
 use crate::problem::{PROBLEM_JSON, Problem};
 use schemars::SchemaGenerator;
@@ -9,8 +12,11 @@ use serde_json::{Map, Value, json};
 const ABOUT: &str = "\
 Leasehold keeps the books of a shared cluster. Capacity is held by leases with a deadline, and every decision is recorded durably \
 before it is answered. Instants are RFC 3339 in UTC, exact to the nanosecond. Lengths of time are written like `10m`, \
-quantities like `8`, `500m`, `80GiB` or `1/7`. Objects can be referred to by name or by number. Errors are RFC 9457 \
-problems with a stable `code`. Objects that the token may not see are answered with 404, as if they did not exist.";
+quantities like `8`, `500m`, `80GiB` or `1/7`. Objects can be referred to by name or by number; leases are `lease-3` and \
+allocations `alloc-17`, and leases also have an ID of 128 bits, `uid`, which is accepted wherever a lease is named. PATCH \
+changes the fields that are given and PUT replaces, except that PUT of a tenant changes as PATCH does. Lists are read with \
+`cursor`, which takes `next_cursor` of the page before. Errors are RFC 9457 problems with a stable `code`, and their \
+amounts have a `unit`. Objects that the token may not see are answered with 404, as if they did not exist.";
 
 /// The document that the daemon serves. A test compares it with the checked-in copy.
 pub fn openapi() -> Value {
@@ -25,7 +31,8 @@ pub fn openapi() -> Value {
     generator.subschema_for::<Problem>();
     let mut schemas = generator.take_definitions(true);
     schemas.sort_keys();
-    json!({
+    add_examples(&mut schemas);
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Leasehold",
@@ -39,7 +46,9 @@ pub fn openapi() -> Value {
             "schemas": schemas,
             "securitySchemes": { "token": { "type": "http", "scheme": "bearer" } },
         },
-    })
+    });
+    words::join_words(&mut document);
+    document
 }
 
 fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
@@ -75,6 +84,7 @@ fn path_parameter(name: &str) -> &'static str {
         "lease" => "ID of 32 hexadecimal digits, or `lease-` and the number.",
         "allocation" => "Number, or `alloc-` and the number.",
         "card" => "Number, or `built-in`.",
+        "code" => "Code of a problem.",
         "sequence" => "Sequence number of the record.",
         _ => "Number.",
     }
@@ -97,7 +107,7 @@ fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value
             "name": "Idempotency-Key",
             "in": "header",
             "required": false,
-            "description": "Makes it safe to send the request again: the same key with the same payload returns the first answer, with another payload 409.",
+            "description": "Makes it safe to send the request again: the same key with the same payload returns the first answer, with another payload 409. The header `Idempotency-Key-Remembered-Until` of the answer says until when the key is certain to be remembered.",
             "schema": { "type": "string", "minLength": 1, "maxLength": 64, "pattern": "^[!-~]+$" },
         }));
     }
@@ -138,6 +148,9 @@ pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
     if endpoint.path.contains('{') || endpoint.query().next().is_some() || endpoint.body.is_some() {
         all.push((404, "The object does not exist, or the token may not see it."));
     }
+    if endpoint.path.contains('{') || endpoint.query().next().is_some() || endpoint.is_mutation() {
+        all.push((410, "The records that it needs were moved away, or lie beyond the end of the journal."));
+    }
     if endpoint.body.is_some() {
         all.push((413, "The body is too large."));
         all.push((415, "The body is not JSON."));
@@ -149,6 +162,7 @@ pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
         all.push((409, "The request conflicts with the current state, or was denied."));
         all.push((507, "The disk is full; only reads are possible."));
     }
+    all.push((500, "A part of the journal is damaged, or the daemon failed."));
     all.push((503, "The daemon is busy or stopping; try again."));
     all.sort_unstable();
     all

@@ -1,7 +1,7 @@
 //! Quotas.
 
 use crate::time::{Ttl, When};
-use leasehold_model::{Measure, Priority};
+use leasehold_model::{Measure, Priority, ResourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,83 @@ pub enum Nodes {
     Each,
     /// One node: its name or number.
     One(String),
+}
+
+/// Users or app instances that a quota counts: each one on its own, or one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Holders {
+    /// Each one on its own.
+    Each,
+    /// One of them: the name or number of a user, or the number of an app instance.
+    One(String),
+}
+
+/// An amount, or a percentage of the base limit: `120%`, `+20%` or `-10%`, in whole percent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AmountOrPercent {
+    /// An amount, as in a limit.
+    Amount(u64),
+    /// A percentage of the base limit, which the daemon computes and rounds down.
+    Percent(String),
+}
+
+impl AmountOrPercent {
+    /// The amount, or the percentage and `true`.
+    pub fn parse(&self) -> Result<(u64, bool), BadPercent> {
+        let text = match self {
+            Self::Amount(amount) => return Ok((*amount, false)),
+            Self::Percent(text) => text,
+        };
+        let bad = || BadPercent(text.clone());
+        let number = text.strip_suffix('%').ok_or_else(bad)?;
+        let digits = number.strip_prefix(['+', '-']).unwrap_or(number);
+        let percent: u64 =
+            digits.parse().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit())).ok_or_else(bad)?;
+        let percent = match number.as_bytes() {
+            [b'+', ..] => percent.checked_add(100),
+            [b'-', ..] => 100u64.checked_sub(percent),
+            _ => Some(percent),
+        };
+        Ok((percent.ok_or_else(bad)?, true))
+    }
+}
+
+/// A text that is no percentage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadPercent(String);
+
+impl std::fmt::Display for BadPercent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?} is not a percentage; write 120%, +20% or -10%, in whole percent", self.0)
+    }
+}
+impl std::error::Error for BadPercent {}
+
+/// A new limit, in amounts or in percentages of the base limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum LimitChange {
+    /// Deny requests beyond the limit.
+    Hard {
+        /// The most that may be held.
+        limit: AmountOrPercent,
+    },
+    /// Grant requests beyond the limit, but mark them.
+    Soft {
+        /// The amount beyond which grants are marked.
+        limit: AmountOrPercent,
+    },
+    /// Allow up to `burst_limit` for `burst_ttl` at a time.
+    Burst {
+        /// The most that may be held outside of a burst.
+        limit: AmountOrPercent,
+        /// The most that may be held during a burst; at least `limit`. A percentage is of the base's burst limit.
+        burst_limit: AmountOrPercent,
+        /// How long a burst may last.
+        burst_ttl: Ttl,
+    },
 }
 
 /// Kind of limit.
@@ -60,12 +137,29 @@ pub struct Quota {
     pub nodes: Nodes,
     /// Only this priority class; null if it counts all of them.
     pub priority: Option<Priority>,
+    /// Whether it counts all higher priority classes too.
+    pub and_above: bool,
+    /// All classes of this kind together, in billing units; null if it is not on a kind.
+    pub kind: Option<ResourceKind>,
+    /// Which users it counts; null if it counts all of them together.
+    pub user: Option<Holders>,
+    /// Which app instances it counts; null if it counts all of them together.
+    pub app_instance: Option<Holders>,
     /// What it counts.
     pub measure: Measure,
-    /// The limit, and what happens beyond it.
+    /// The limit that applies now, and what happens beyond it.
     pub limit: Limit,
-    /// Amount that counts against it now.
+    /// When the limit ends, if it is temporary.
+    pub until: Option<When>,
+    /// The limit that applies again when a temporary one ends; null without a temporary limit.
+    pub base_limit: Option<Limit>,
+    /// Amount that counts against it now, rounded down.
     pub used: u64,
+    /// The exact amount, in billing units, if the quota is on a kind: `13/7`.
+    pub used_exact: Option<String>,
+    /// What was held beyond a soft limit, times how long: unit-seconds, or seconds of a count. Null if no soft limit
+    /// was ever set.
+    pub overage: Option<String>,
     /// When the current burst began; null if there is none.
     pub burst_since: Option<When>,
 }
@@ -79,7 +173,7 @@ pub struct NewQuota {
     /// Project: name or number. All projects unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Resource class: name or number. Required if the measure is quanta.
+    /// Resource class: name or number. A quota on quanta needs a class or a kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
     /// Pool: name or number. All pools unless given.
@@ -91,6 +185,18 @@ pub struct NewQuota {
     /// Only this priority class. All of them unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<Priority>,
+    /// Count all priority classes above `priority` too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub and_above: bool,
+    /// All classes of this kind together, whatever their model. The limit is in billing units of the kind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<ResourceKind>,
+    /// Count by user. Requests that name no user are then refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<Holders>,
+    /// Count by app instance. Requests that name no app instance are then refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<Holders>,
     /// What it counts.
     pub measure: Measure,
     /// The limit, and what happens beyond it.
@@ -102,7 +208,11 @@ pub struct NewQuota {
 #[serde(deny_unknown_fields)]
 pub struct QuotaChange {
     /// The new limit.
-    pub limit: Limit,
+    pub limit: LimitChange,
+    /// Let the limit apply only until then; the base limit stays as it is and applies again afterwards. Without it,
+    /// the limit becomes the base limit, and a temporary limit ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<When>,
 }
 
 /// A quota that was created or changed.

@@ -140,7 +140,7 @@ pub struct ScrubFinding {
     /// The first record after the damage that was checked again. Absent if none was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<u64>,
-    /// ID of the lease.
+    /// The lease: `lease-` and its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
     /// Name of the tenant.

@@ -1,13 +1,15 @@
 //! What is going on now: one answer for an operator's first look.
 
 use crate::claim::Custody;
+use crate::id::AllocationId;
 use crate::scrub::AuditStatus;
 use crate::time::When;
 use leasehold_model::{Priority, ResourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The state of the cluster and of the daemon, as of one durable record.
+/// The state of the cluster and of the daemon. Nodes, leases and allocations are counted one after the other, while
+/// changes are made: in a busy cluster the counts can differ by what changed meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Status {
     /// The present instant by the clock of the daemon.
@@ -18,7 +20,7 @@ pub struct Status {
     pub nodes: NodeCounts,
     /// Leases by state.
     pub leases: LeaseCounts,
-    /// Tenants that hold something, those with the largest share of a class first; at most 10.
+    /// Tenants that hold something or wait for it, those with the largest share of a class first; at most 10.
     pub tenants: Vec<TenantStatus>,
     /// Number of tenants that hold something.
     pub tenants_holding: u64,
@@ -130,8 +132,8 @@ pub struct QueueStatus {
     pub waiting: u64,
     /// How many of them have each priority, the highest priority first.
     pub priorities: Vec<WaitingByPriority>,
-    /// Number of the allocation that was submitted first among those that wait; null if none waits.
-    pub oldest_allocation_id: Option<u64>,
+    /// The allocation that was submitted first among those that wait; null if none waits.
+    pub oldest_allocation_id: Option<AllocationId>,
     /// When it was submitted; null if none waits.
     pub oldest_submitted_at: Option<When>,
     /// Number of allocations that run.
@@ -150,8 +152,10 @@ pub struct WaitingByPriority {
 /// A fenced lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fence {
-    /// ID of the lease.
+    /// The lease: `lease-` and its number.
     pub lease: String,
+    /// The 128-bit ID of the lease: 32 hexadecimal digits.
+    pub lease_uid: String,
     /// Name of its node.
     pub node: String,
     /// Name of its resource class.

@@ -3,7 +3,7 @@
 use crate::patch::Patch;
 use crate::rate::Decimal;
 use crate::time::When;
-use leasehold_model::Priority;
+use leasehold_model::{Priority, WhenOverQuota};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,8 @@ pub struct Tenant {
     pub accounting_tag: Option<String>,
     /// Contact for this tenant, such as an email address; null if there is none.
     pub contact: Option<String>,
+    /// What becomes of allocations that would exceed a quota and do not say it themselves.
+    pub when_over_quota: WhenOverQuota,
     /// The highest priority that it may request.
     pub max_priority: Priority,
     /// The most quanta that may be evicted on its behalf in one hour; null for no limit.
@@ -57,6 +59,9 @@ pub struct NewTenant {
     /// Contact for this tenant, such as an email address. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
+    /// What becomes of allocations that would exceed a quota and do not say it themselves. `refuse` unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when_over_quota: Option<WhenOverQuota>,
     /// The highest priority that it may request. `standard` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_priority: Option<Priority>,
@@ -78,6 +83,9 @@ pub struct TenantChange {
     /// Contact for this tenant. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub contact: Patch<String>,
+    /// What becomes of allocations that would exceed a quota and do not say it themselves; null returns to `refuse`.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub when_over_quota: Patch<WhenOverQuota>,
     /// The highest priority that it may request. Absent keeps it, null sets it back to `standard`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub max_priority: Patch<Priority>,
@@ -146,9 +154,12 @@ pub struct TenantUsage {
     pub gpu_hours: BudgetUse,
     /// Node hours: an hour on a node counts once, regardless of how much is held there.
     pub node_hours: BudgetUse,
+    /// GPU hours beyond the budget that `factor` tolerates; null if none are set.
+    pub burst_allowance: Option<u64>,
     /// Length of the window of the budgets, in days; `factor` and `fair_share_deficit` refer to it.
     pub budget_period_days: u32,
-    /// Factor on the tenant's rank in the queue: 1 up to 80 % of the budget, falling to 0.05 at 120 %.
+    /// Factor on the tenant's rank in the queue: 1 up to 80 % of the budget, falling to 0.05 at 120 %. The GPU budget
+    /// counts together with `burst_allowance`.
     pub factor: String,
     /// Share of all GPU time that it should have, between 0 and 1; null if none is set.
     pub fair_share_target: Option<Decimal>,

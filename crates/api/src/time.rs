@@ -154,11 +154,16 @@ macro_rules! as_text {
     )*};
 }
 
+/// Every instant that can be written: the years that 64 bits of nanoseconds reach, and the days of each month.
+const WHEN_PATTERN: &str = "^(19[7-9][0-9]|2[0-4][0-9]{2}|25[0-4][0-9]|255[0-4])-\
+    ((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|[12][0-9]))\
+    T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?Z$";
+
 as_text! {
     When "an instant in UTC like \"2026-03-01T12:00:00Z\"" json_schema!({
         "type": "string",
         "format": "date-time",
-        "pattern": "^(19[7-9][0-9]|2[0-4][0-9]{2})-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\\.[0-9]{1,9})?Z$",
+        "pattern": WHEN_PATTERN,
         "description": "An instant in UTC, exact to the nanosecond.",
     });
     Ttl "a length of time like \"10m\"" json_schema!({

@@ -11,6 +11,7 @@ mod durable;
 mod engine;
 #[cfg(feature = "http")]
 pub mod http;
+mod keys;
 mod memory;
 mod outcome;
 mod place;
@@ -37,6 +38,7 @@ type Bench = (&'static str, fn() -> Vec<Outcome>);
 const BENCHES: &[Bench] = &[
     ("engine.transitions", engine::transitions),
     ("engine.bytes_per_lease", memory::bytes_per_lease),
+    ("keys", keys::keys),
     ("place", place::place),
     ("journal.sealed_vs_bare", sealed::sealed_vs_bare),
     ("core.durable_vs_sqlite", durable::durable_vs_sqlite),

@@ -44,23 +44,39 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-pub(crate) fn bytes_per_lease() -> Vec<Outcome> {
-    const LEASES: usize = 1_000_000;
+/// Starts to count memory. Returns false in a program that has not installed [`Counting`].
+pub(crate) fn begin_counting() -> bool {
     COUNTS.store(true, Ordering::Relaxed);
+    let before = live_bytes();
     let probe = std::hint::black_box(vec![0u8; 1 << 16]);
-    let counted = LIVE_BYTES.load(Ordering::Relaxed) >= 1 << 16;
+    let counted = live_bytes() - before >= 1 << 16;
     drop(probe);
     if !counted {
         eprintln!("  skipped: this program does not count its memory; run `make bench`");
+    }
+    counted
+}
+
+pub(crate) fn end_counting() {
+    COUNTS.store(false, Ordering::Relaxed);
+}
+
+pub(crate) fn live_bytes() -> i64 {
+    LIVE_BYTES.load(Ordering::Relaxed)
+}
+
+pub(crate) fn bytes_per_lease() -> Vec<Outcome> {
+    const LEASES: usize = 1_000_000;
+    if !begin_counting() {
         return Vec::new();
     }
     let mut engine = engine_with_cluster(1000, 1000);
     let mut work = Workload::new(1, 1000);
     work.live.reserve(LEASES);
-    let before = LIVE_BYTES.load(Ordering::Relaxed);
+    let before = live_bytes();
     fill(&mut engine, &mut work, LEASES);
-    let after = LIVE_BYTES.load(Ordering::Relaxed);
-    COUNTS.store(false, Ordering::Relaxed);
+    let after = live_bytes();
+    end_counting();
     let per_lease = (after - before) as f64 / LEASES as f64;
     drop(engine);
     vec![

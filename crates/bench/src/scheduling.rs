@@ -104,7 +104,7 @@ pub(crate) fn preemption() -> Vec<Outcome> {
             ..AllocationSpec::of(smallvec![(GPU, Quanta(7 * (1 + dice.below(4)))), (CPU, Quanta(8000))])
         };
         let tenant = u32::try_from(dice.below(u64::from(TENANTS))).expect("small");
-        let number = rig.decide(identity(tenant), Command::SubmitAllocation(spec));
+        let number = rig.decide(identity(tenant), Command::SubmitAllocation(spec.into()));
         let before = rig.engine.state().size();
         times.push(rig.settle());
         assert!(rig.engine.state().size() > before, "something was evicted");
@@ -129,7 +129,7 @@ pub(crate) fn queue() -> Vec<Outcome> {
             walltime: Some(Span::from_secs(3600 * (1 + dice.below(12)))),
             ..AllocationSpec::of(smallvec![(GPU, Quanta(7))])
         };
-        let number = AllocationNo(rig.decide(identity(tenant), Command::SubmitAllocation(spec)));
+        let number = AllocationNo(rig.decide(identity(tenant), Command::SubmitAllocation(spec.into())));
         if rig.engine.state().waiting() > 0 {
             rig.decide(identity(tenant), Command::CancelAllocation(number));
             break;
@@ -146,7 +146,10 @@ pub(crate) fn queue() -> Vec<Outcome> {
             walltime: Some(Span::from_secs(600 * (1 + shape / 10))),
             ..AllocationSpec::of(smallvec![(GPU, Quanta(7))])
         };
-        rig.decide(identity(u32::try_from(n % u64::from(TENANTS)).expect("small")), Command::SubmitAllocation(spec));
+        rig.decide(
+            identity(u32::try_from(n % u64::from(TENANTS)).expect("small")),
+            Command::SubmitAllocation(spec.into()),
+        );
     }
     rig.settle();
     let waiting = rig.engine.state().waiting();

@@ -1,4 +1,5 @@
-//! The measured work: requests, renewals and releases, a third each, with a constant number of live leases.
+//! The measured work: requests, renewals and releases, a third each, with a constant number of live leases. As in our
+//! clients, requests have idempotency keys; renewals and releases need none (SEMANTICS 11).
 
 use leasehold_engine::command::{
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, ReleaseOne, RenewOne, RequestLease,
@@ -6,8 +7,8 @@ use leasehold_engine::command::{
 use leasehold_engine::{Command, Engine, Request};
 use leasehold_model::body::{Genesis, PerPriority};
 use leasehold_model::{
-    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeScope, PoolNo,
-    Priority, ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    Batch, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, LimitKind, Measure, Name, PoolNo, Priority,
+    ProjectNo, Quanta, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
 };
 
 /// A small deterministic generator (splitmix64): the same work in every run.
@@ -82,12 +83,12 @@ pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
         for (class, measure, limit) in
             [(Some(ClassNo(0)), Measure::Quanta, u64::MAX / 4), (None, Measure::Leases, 1_000_000)]
         {
-            commands.push(Command::PutQuota(PutQuota {
-                quota: None,
-                scope: QuotaScope { tenant, project: None, class, pool: None, node: NodeScope::All, priority: None },
+            commands.push(Command::PutQuota(PutQuota::new(
+                None,
+                QuotaScope { class, ..QuotaScope::of_tenant(tenant) },
                 measure,
-                limit: LimitKind::Hard { limit },
-            }));
+                LimitKind::Hard { limit },
+            )));
         }
     }
     commands
@@ -175,7 +176,7 @@ pub struct Workload {
     pub ttl: Span,
 }
 
-fn identity(tenant: u32) -> Identity {
+pub(crate) fn identity(tenant: u32) -> Identity {
     Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(tenant)), ..Identity::default() }
 }
 
@@ -203,16 +204,14 @@ impl Workload {
         let at = self.dice.below(self.live.len() as u64) as usize;
         let (lease, tenant) = self.live[at];
         let one = RenewOne { lease, ttl: self.ttl, activity: None };
-        let key = self.key();
-        Request::once(identity(tenant), Command::Renew(smallvec::smallvec![one]), &key).expect("a valid key")
+        Request::new(identity(tenant), Command::Renew(smallvec::smallvec![one]))
     }
 
     pub fn release(&mut self) -> Request {
         let at = self.dice.below(self.live.len() as u64) as usize;
         let (lease, tenant) = self.live.swap_remove(at);
         let one = ReleaseOne { lease, activity: None };
-        let key = self.key();
-        Request::once(identity(tenant), Command::Release(smallvec::smallvec![one]), &key).expect("a valid key")
+        Request::new(identity(tenant), Command::Release(smallvec::smallvec![one]))
     }
 }
 

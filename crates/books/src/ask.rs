@@ -51,7 +51,8 @@ pub const NONE: u64 = u64::MAX;
 pub struct Filter {
     pub tenant: Option<TenantNo>,
     pub project: Option<ProjectNo>,
-    pub user: Option<UserNo>,
+    /// One of these users: several tenants can have a user of one name.
+    pub users: Option<BTreeSet<UserNo>>,
     pub pool: Option<PoolNo>,
     pub node: Option<NodeNo>,
     pub priority: Option<Priority>,
@@ -86,10 +87,21 @@ impl Question {
 
     /// The source of the answer, unless leases are overdue.
     fn source(&self) -> Source {
-        let Filter { user, node, allocation, app_instance, workload, tenant, project, pool, priority, tag, classes: _ } =
-            &self.filter;
+        let Filter {
+            users,
+            node,
+            allocation,
+            app_instance,
+            workload,
+            tenant,
+            project,
+            pool,
+            priority,
+            tag,
+            classes: _,
+        } = &self.filter;
         let asks = |dims: &[Dim]| self.dims.iter().any(|dim| dims.contains(dim));
-        let of_rows = user.is_some() || allocation.is_some() || app_instance.is_some() || workload.is_some();
+        let of_rows = users.is_some() || allocation.is_some() || app_instance.is_some() || workload.is_some();
         let of_nodes = node.is_some() || asks(&[Dim::Node]);
         let of_payers = tenant.is_some()
             || project.is_some()
@@ -149,9 +161,9 @@ impl Books {
 
 /// The workloads of an answer, numbered in the order in which they were found.
 #[derive(Default)]
-pub(crate) struct Workloads {
+pub struct Workloads {
     index: BTreeMap<Name, u64>,
-    pub(crate) names: Vec<Name>,
+    pub names: Vec<Name>,
 }
 
 impl Workloads {
@@ -196,7 +208,7 @@ impl Filter {
     pub(crate) fn takes_row(&self, row: &Row) -> bool {
         self.takes_brief(&brief(row))
             && self.tag.is_none_or(|tag| Some(tag) == row.tag)
-            && self.user.is_none_or(|user| Some(user) == row.user)
+            && self.users.as_ref().is_none_or(|users| row.user.is_some_and(|user| users.contains(&user)))
             && self.allocation.is_none_or(|allocation| Some(allocation) == row.allocation)
             && self.app_instance.is_none_or(|app| Some(app) == row.app_instance)
             && self.workload.as_ref().is_none_or(|workload| Some(workload) == row.workload.as_ref())
@@ -205,7 +217,7 @@ impl Filter {
     /// Whether [`Self::takes_brief`] checks the whole filter.
     pub(crate) fn is_brief(&self) -> bool {
         self.tag.is_none()
-            && self.user.is_none()
+            && self.users.is_none()
             && self.allocation.is_none()
             && self.app_instance.is_none()
             && self.workload.is_none()

@@ -95,6 +95,19 @@ impl Buckets {
     }
 }
 
+impl Buckets {
+    /// The name of each interval between neighbouring borders in the time zone: `2026-11-10` for a day.
+    pub fn labels(&self, borders: &[Instant]) -> Result<Vec<String>, BadBuckets> {
+        let format = match self.bucket {
+            Bucket::Minute | Bucket::Hour => "%Y-%m-%dT%H:%M%:z",
+            Bucket::Day => "%Y-%m-%d",
+            Bucket::Month => "%Y-%m",
+        };
+        let starts = borders.iter().take(borders.len().saturating_sub(1));
+        starts.map(|at| Ok(timestamp(*at)?.to_zoned(self.zone.clone()).strftime(format).to_string())).collect()
+    }
+}
+
 fn start_of(at: Zoned, unit: Unit) -> Result<Zoned, BadBuckets> {
     if unit == Unit::Month {
         return at.first_of_month().and_then(|first| first.start_of_day()).map_err(|_| BadBuckets::OutOfTime);

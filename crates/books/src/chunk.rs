@@ -55,7 +55,10 @@ impl ChunkHead {
     pub(crate) fn may_have(&self, filter: &Filter, window: Window) -> bool {
         self.earliest < window.to
             && self.latest >= window.from
-            && self.owners.may_be(filter.tenant, filter.project, filter.user)
+            && match &filter.users {
+                None => self.owners.may_be(filter.tenant, filter.project, None),
+                Some(users) => users.iter().any(|user| self.owners.may_be(filter.tenant, filter.project, Some(*user))),
+            }
     }
 }
 

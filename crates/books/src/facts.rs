@@ -3,6 +3,7 @@
 use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
 use crate::finder::Finder;
+use crate::names::Names;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
 use crate::reserved::Reserved;
@@ -100,6 +101,7 @@ pub struct Books {
     /// Tags are never removed, as in the engine: leases keep the tag of their grant.
     pub(crate) tags: Vec<Name>,
     pub(crate) tenant_tags: BTreeMap<TenantNo, u32>,
+    pub(crate) names: Names,
     pub(crate) open: BTreeMap<LeaseNo, Open>,
     pub(crate) deadlines: Deadlines,
     pub(crate) billing: Table<BillingKey>,
@@ -138,6 +140,7 @@ impl Books {
             classes: BTreeMap::new(),
             tags: Vec::new(),
             tenant_tags: BTreeMap::new(),
+            names: Names::new(),
             open: BTreeMap::new(),
             deadlines: Deadlines::default(),
             billing: Table::default(),

@@ -5,7 +5,7 @@ use crate::nodes::{NodeBook, QuantaState};
 use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
-use leasehold_model::body::{Body, Granted};
+use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{Activity, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span};
 
 type Followed = Result<(), &'static str>;
@@ -27,6 +27,7 @@ impl Books {
         }
         let followed = self.follow_body(record).and_then(|()| self.follow_reservations(record));
         followed.map_err(|what| BooksError::Inconsistent { sequence, what })?;
+        self.follow_names(record);
         self.pass_deadlines(record.stamp);
         // Applying a record can read from the file, which may be damaged.
         self.sound(())?;
@@ -50,22 +51,26 @@ impl Books {
             Body::ChargePolicyPut(policy) => self.schedule.put_policy(policy.clone()),
             Body::NodePut(put) => self.nodes.put(put, stamp, &mut self.store),
             Body::NodeDeleted(gone) => self.nodes.delete(gone.node, stamp, &mut self.store),
-            Body::NodeDrained(n) => self.set_node(n.node, stamp, stamp, |node| node.drained = true)?,
-            Body::NodeResumed(n) => self.set_node(n.node, stamp, stamp, |node| node.drained = false)?,
-            Body::NodeLost(n) => self.set_node(n.node, stamp, n.last_seen, |node| node.lost = true)?,
-            Body::NodeReturned(n) => self.set_node(n.node, stamp, stamp, |node| node.lost = false)?,
+            Body::NodeDrained(n) => self.set_node(n.node, stamp, |node| node.drained = true)?,
+            Body::NodeResumed(n) => self.set_node(n.node, stamp, |node| node.drained = false)?,
+            Body::NodeLost(n) => {
+                self.nodes.lose(n.node, n.last_seen.min(stamp), &mut self.store)?;
+                // A claim on it is not charged from then on.
+                self.serve_idle(n.node, n.last_seen)?;
+            }
+            Body::NodeReturned(n) => self.set_node(n.node, stamp, |node| node.lost = false)?,
             Body::NodesClaimed(claimed) => {
                 claimed.nodes.0.iter().try_for_each(|node| self.claim(record, *node))?;
             }
             Body::NodesReleased(released) => {
                 for node in &released.nodes.0 {
                     self.unclaim(*node, stamp)?;
-                    self.set_node(*node, stamp, stamp, |node| node.unclean = true)?;
+                    self.set_node(*node, stamp, |node| (node.unclean, node.last_used) = (true, stamp))?;
                 }
             }
-            Body::NodeWiped(wiped) => self.set_node(wiped.node, stamp, stamp, |node| node.unclean = false)?,
+            Body::NodeWiped(wiped) => self.set_node(wiped.node, stamp, |node| node.unclean = false)?,
             Body::QuarantineCleared(cleared) => {
-                self.set_node(cleared.node, stamp, stamp, |node| node.unclean = false)?;
+                self.set_node(cleared.node, stamp, |node| node.unclean = false)?;
             }
             Body::Granted(granted) => self.grant(record, granted)?,
             Body::Renewed(renewed) => {
@@ -124,10 +129,9 @@ impl Books {
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
                     open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-                    let way = (QuantaState::TearingDown, QuantaState::Fenced);
-                    self.nodes.shift(node, class, way, quanta, stamp, &mut self.store)?;
-                    // The claimer does not pay for it from the teardown deadline on, whenever that was noticed.
-                    self.shift_idle(node, class, way, quanta, record.effective_at)?;
+                    // From the teardown deadline on, whenever that was noticed.
+                    let at = record.effective_at.max(open.row.held.to);
+                    self.shift(node, class, (QuantaState::TearingDown, QuantaState::Fenced), quanta, at)?;
                 }
             }
             Body::AllocationSubmitted(submitted) => self.stories.submitted(record, &submitted.spec)?,
@@ -168,11 +172,11 @@ impl Books {
             | Body::PoolPlacementPut(_)
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
-            // Names and tokens, which the books do not keep.
+            // Tokens, which the books do not keep, and names (`names.rs`).
             | Body::PoolPut(_)
             | Body::PoolDeleted(_)
             | Body::TenantDeleted(_)
@@ -192,21 +196,15 @@ impl Books {
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
             | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) => {}
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) => {}
         }
         Ok(())
     }
 
-    /// Changes whether a node is available. If it is not, a claim on it is not charged from `unpaid` on.
-    fn set_node(
-        &mut self,
-        node: NodeNo,
-        stamp: Instant,
-        unpaid: Instant,
-        change: impl FnOnce(&mut NodeBook),
-    ) -> Followed {
+    /// Changes whether a node is available. If it is not, a claim on it is not charged.
+    fn set_node(&mut self, node: NodeNo, stamp: Instant, change: impl FnOnce(&mut NodeBook)) -> Followed {
         self.nodes.set(node, stamp, &mut self.store, change)?;
-        self.serve_idle(node, unpaid)
+        self.serve_idle(node, stamp)
     }
 
     /// Moves quanta of a node from one state to another.
@@ -270,7 +268,7 @@ impl Books {
                     ending: None,
                     closed_at: None,
                 },
-                rare: rare(granted),
+                rare: rare(record, granted),
             };
             self.finder.granted(row.lease, record.stamp);
             self.open_on.insert((row.node, row.lease));
@@ -334,10 +332,13 @@ impl Books {
 }
 
 /// The optional fields of a grant that few have.
-fn rare(granted: &Granted) -> Option<Box<Rare>> {
-    let is_rare = granted.correlation.is_some() || !granted.labels.is_empty();
-    is_rare
-        .then(|| Box::new(Rare { correlation: granted.correlation, labels: granted.labels.clone(), ..Rare::default() }))
+fn rare(record: &Record, granted: &Granted) -> Option<Box<Rare>> {
+    // Before rules version 4 the leases of an allocation did not share its correlation ID.
+    let own = granted.correlation_of(record.sequence) == Correlation::Derived(record.sequence);
+    let correlation_of = (own && granted.allocation.is_some()).then_some(record.sequence);
+    let rare =
+        Rare { correlation: granted.correlation, correlation_of, labels: granted.labels.clone(), ..Rare::default() };
+    (rare != Rare::default()).then(|| Box::new(rare))
 }
 
 /// Notes the first record that announces the end of the lease.

@@ -6,6 +6,7 @@
 //! The books are never ahead of the durable records. They contain no samples, estimates or implicit rounding; no names
 //! of tenants and other objects, only numbers; and nothing about HTTP.
 
+mod activity;
 mod allocations;
 mod ask;
 mod balance;
@@ -20,6 +21,7 @@ mod follow;
 mod keeper;
 mod leases;
 mod mix;
+mod names;
 mod nodes;
 mod overdue;
 mod peak;
@@ -38,16 +40,18 @@ mod usage;
 mod usage_lines;
 mod waste;
 
+pub use activity::{Activities, Activity};
 pub use allocations::{AllocationPage, AllocationQuestion};
-pub use ask::{DIMS_MAX, Dim, Filter, HeldAs, Key, LINES_MAX, NONE, Question};
+pub use ask::{DIMS_MAX, Dim, Filter, HeldAs, Key, LINES_MAX, NONE, Question, Workloads};
 pub use balance::Balance;
 pub use buckets::{BUCKETS_MAX, BadBuckets, Bucket, Buckets, month_of};
 pub use cost::{CostLine, LiveRate};
 pub use facts::{Books, BooksError};
 pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
-pub use nodes::{CapacityKey, CapacityLine, CapacitySeries};
-pub use peak::PeakLine;
+pub use names::{NamedKind, NamedObject};
+pub use nodes::{CapacityKey, CapacityLine, CapacitySeries, EmptyNode};
+pub use peak::{PeakLine, PeaksTogether};
 pub use row::{End, Ending, Life, Rare, Revocation, Row};
 pub use sensitivity::{KindProfile, Sensitivity, WorkloadProfile};
 pub use stories::{Attempt, Checkpoint, Outline, Over, Story};

@@ -6,10 +6,12 @@
 use crate::facts::{Books, BooksError};
 use crate::store::Store;
 use crate::table::{Table, signed};
-use leasehold_meter::{QuantaNs, Wanted, Window};
+use leasehold_meter::{Money, QuantaNs, Wanted, Window};
 use leasehold_model::body::NodePut;
+use leasehold_model::rate::Currency;
 use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, words};
-use std::collections::BTreeMap;
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
 
 words! {
     /// A series of a node and class. Idle capacity is the rest and has no series.
@@ -18,12 +20,14 @@ words! {
         Held = 2 "held",
         TearingDown = 3 "tearing_down",
         Fenced = 4 "fenced",
-        /// Free, on a node that is drained, lost, being wiped or quarantined.
+        /// Free, on a node that is drained, being wiped or quarantined; everything that is not held on a lost node.
         Offline = 5 "offline",
         /// The part of the idle capacity that a claimer pays for.
         ClaimedIdle = 6 "claimed_idle",
         /// Free, and reserved for an allocation whose victims are being torn down.
         Reserved = 7 "reserved",
+        /// The part of the held capacity that was billed after a lost node was last seen. It was offline.
+        HeldLost = 8 "held_lost",
     }
 }
 
@@ -45,6 +49,31 @@ pub(crate) enum QuantaState {
     Reserved,
 }
 
+words! {
+    /// Whether a node can be used.
+    pub enum Service {
+        In = 1 "in",
+        /// Drained, being wiped, or quarantined.
+        Out = 2 "out",
+        /// All of its capacity is offline, whatever its leases do (SEMANTICS 11).
+        Lost = 3 "lost",
+    }
+}
+
+/// The series in which quanta of a state are counted.
+fn series_of(state: QuantaState, service: Service) -> &'static [CapacitySeries] {
+    use CapacitySeries as S;
+    match (state, service) {
+        (QuantaState::Held, Service::Lost) => &[S::Held, S::HeldLost],
+        (QuantaState::Held, _) => &[S::Held],
+        (_, Service::Lost) | (QuantaState::Free, Service::Out) => &[S::Offline],
+        (QuantaState::Free, Service::In) => &[],
+        (QuantaState::TearingDown, _) => &[S::TearingDown],
+        (QuantaState::Fenced, _) => &[S::Fenced],
+        (QuantaState::Reserved, _) => &[S::Reserved],
+    }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct ClassBook {
     pub(crate) class: ClassNo,
@@ -64,7 +93,19 @@ impl ClassBook {
     pub(crate) fn free(&self) -> u64 {
         self.capacity.saturating_sub(self.held + self.tearing_down + self.fenced + self.reserved)
     }
+    fn states(&self) -> [(QuantaState, u64); 5] {
+        [
+            (QuantaState::Free, self.free()),
+            (QuantaState::Held, self.held),
+            (QuantaState::TearingDown, self.tearing_down),
+            (QuantaState::Fenced, self.fenced),
+            (QuantaState::Reserved, self.reserved),
+        ]
+    }
 }
+
+/// The most changes of its service that a node remembers. Only what is noticed late needs them.
+const SERVICE_STEPS_MAX: usize = 32;
 
 #[derive(Clone, Debug)]
 pub(crate) struct NodeBook {
@@ -75,12 +116,42 @@ pub(crate) struct NodeBook {
     pub(crate) lost: bool,
     /// Being wiped, or quarantined.
     pub(crate) unclean: bool,
+    /// The last instant at which something on it changed.
+    pub(crate) last_used: Instant,
+    /// Whether it could be used, from each of these instants on, in order.
+    pub(crate) service: Vec<(Instant, Service)>,
     pub(crate) classes: Vec<ClassBook>,
 }
 
 impl NodeBook {
     pub(crate) fn is_available(&self) -> bool {
-        !self.drained && !self.lost && !self.unclean
+        self.service_now() == Service::In
+    }
+
+    fn service_now(&self) -> Service {
+        match (self.lost, self.drained || self.unclean) {
+            (true, _) => Service::Lost,
+            (false, true) => Service::Out,
+            (false, false) => Service::In,
+        }
+    }
+
+    /// Notes whether it can be used from an instant on.
+    fn note_service(&mut self, from: Instant) {
+        let now = self.service_now();
+        self.service.retain(|(at, _)| *at < from);
+        if self.service.last().is_none_or(|(_, last)| *last != now) {
+            self.service.push((from, now));
+        }
+        if self.service.len() > SERVICE_STEPS_MAX {
+            self.service.remove(0);
+        }
+    }
+
+    /// Whether it could be used, from `at` on.
+    fn service_from(&self, at: Instant) -> impl Iterator<Item = (Instant, Service)> + '_ {
+        let first = self.service.partition_point(|(from, _)| *from <= at).saturating_sub(1);
+        self.service[first..].iter().map(move |(from, service)| ((*from).max(at), *service))
     }
 }
 
@@ -101,8 +172,16 @@ impl Nodes {
     }
 
     pub(crate) fn put(&mut self, put: &NodePut, at: Instant, store: &mut Store) {
-        let fresh =
-            NodeBook { pool: put.pool, since: at, drained: false, lost: false, unclean: false, classes: Vec::new() };
+        let fresh = NodeBook {
+            pool: put.pool,
+            since: at,
+            drained: false,
+            lost: false,
+            unclean: false,
+            last_used: at,
+            service: vec![(at, Service::In)],
+            classes: Vec::new(),
+        };
         let before = self.books.get(&put.node).cloned();
         let mut book = before.clone().unwrap_or(fresh);
         for class in &mut book.classes {
@@ -138,9 +217,51 @@ impl Nodes {
         let before = self.books.get(&node).cloned().ok_or(UNKNOWN)?;
         let mut after = before.clone();
         change(&mut after);
+        after.note_service(at);
         self.replace(node, Some(&before), Some(&after), at, store);
         self.books.insert(node, after);
         Ok(())
+    }
+
+    /// A node was lost: from when it was last seen, all of its capacity was offline.
+    pub(crate) fn lose(&mut self, node: NodeNo, last_seen: Instant, store: &mut Store) -> Result<(), &'static str> {
+        let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
+        book.lost = true;
+        book.note_service(last_seen);
+        let here = self.series.numbered().filter(|(_, key)| key.node == node);
+        let places: BTreeSet<(PoolNo, ClassNo)> = here.map(|(_, key)| (key.pool, key.class)).collect();
+        for (pool, class) in places {
+            self.lose_class(node, pool, class, last_seen, store);
+        }
+        Ok(())
+    }
+
+    /// Replaces the levels of one class from an instant on by those of a lost node.
+    fn lose_class(&mut self, node: NodeNo, pool: PoolNo, class: ClassNo, from: Instant, store: &mut Store) {
+        use CapacitySeries as S;
+        let all = [S::Capacity, S::Held, S::TearingDown, S::Fenced, S::Reserved, S::Offline, S::HeldLost];
+        let numbers = all.map(|series| self.series.number(CapacitySeriesKey { node, pool, class, series }));
+        let mut sorted = numbers;
+        sorted.sort_unstable();
+        let (levels, later) = self.series.timeline.since(&sorted, from, store);
+        let series = |number: u32| all[numbers.iter().position(|one| *one == number).expect("one of them")];
+        let first = sorted.iter().zip(levels).map(|(number, level)| (from, series(*number), level));
+        let changes = first.chain(later.iter().map(|event| (event.at, series(event.series), event.delta)));
+        let mut booked: Vec<(Instant, CapacitySeries, i64)> = Vec::new();
+        for (at, series, by) in changes {
+            match series {
+                S::Capacity => booked.push((at, S::Offline, by)),
+                S::Held => booked.extend([(at, S::Offline, -by), (at, S::HeldLost, by)]),
+                // What they were before does not count any longer.
+                S::TearingDown | S::Fenced | S::Reserved | S::Offline | S::HeldLost => booked.push((at, series, -by)),
+                S::ClaimedIdle => {}
+            }
+        }
+        // Increases come before decreases, so that no series becomes negative.
+        booked.sort_by_key(|(_, _, by)| *by < 0);
+        for (at, series, by) in booked {
+            self.change(CapacitySeriesKey { node, pool, class, series }, at, by, store);
+        }
     }
 
     /// Books the difference between two states of a node at one instant.
@@ -154,19 +275,14 @@ impl Nodes {
     ) {
         for (book, sign) in [(before, -1), (after, 1)] {
             let Some(book) = book else { continue };
+            let service = book.service_now();
             for class in &book.classes {
-                let offline = if book.is_available() { 0 } else { class.free() };
-                let levels = [
-                    (CapacitySeries::Capacity, class.capacity),
-                    (CapacitySeries::Held, class.held),
-                    (CapacitySeries::TearingDown, class.tearing_down),
-                    (CapacitySeries::Fenced, class.fenced),
-                    (CapacitySeries::Reserved, class.reserved),
-                    (CapacitySeries::Offline, offline),
-                ];
-                for (series, level) in levels {
-                    let key = CapacitySeriesKey { node, pool: book.pool, class: class.class, series };
-                    self.change(key, at, sign * signed(level), store);
+                let key = |series| CapacitySeriesKey { node, pool: book.pool, class: class.class, series };
+                self.change(key(CapacitySeries::Capacity), at, sign * signed(class.capacity), store);
+                for (state, quanta) in class.states() {
+                    for series in series_of(state, service) {
+                        self.change(key(*series), at, sign * signed(quanta), store);
+                    }
                 }
             }
         }
@@ -187,7 +303,7 @@ impl Nodes {
         self.shift(node, class, way, quanta, at, store)
     }
 
-    /// Moves quanta of a node from one state to another.
+    /// Moves quanta of a node from one state to another, from an instant on.
     pub(crate) fn shift(
         &mut self,
         node: NodeNo,
@@ -198,23 +314,41 @@ impl Nodes {
         store: &mut Store,
     ) -> Result<(), &'static str> {
         let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
-        let (pool, available, at) = (book.pool, book.is_available(), at.max(book.since));
+        let (pool, at) = (book.pool, at.max(book.since));
+        book.last_used = book.last_used.max(at);
+        let pieces: SmallVec<[(Instant, Service); 2]> = book.service_from(at).collect();
         let class_book =
             book.classes.iter_mut().find(|known| known.class == class).ok_or("the node does not have the class")?;
         for (state, sign) in [(from, -1), (to, 1)] {
-            let (series, level) = match state {
-                QuantaState::Free if available => continue,
-                QuantaState::Free => (CapacitySeries::Offline, None),
-                QuantaState::Held => (CapacitySeries::Held, Some(&mut class_book.held)),
-                QuantaState::TearingDown => (CapacitySeries::TearingDown, Some(&mut class_book.tearing_down)),
-                QuantaState::Fenced => (CapacitySeries::Fenced, Some(&mut class_book.fenced)),
-                QuantaState::Reserved => (CapacitySeries::Reserved, Some(&mut class_book.reserved)),
+            let level = match state {
+                QuantaState::Free => None,
+                QuantaState::Held => Some(&mut class_book.held),
+                QuantaState::TearingDown => Some(&mut class_book.tearing_down),
+                QuantaState::Fenced => Some(&mut class_book.fenced),
+                QuantaState::Reserved => Some(&mut class_book.reserved),
             };
             if let Some(level) = level {
                 *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more is freed than was held")?;
             }
-            let number = self.series.number(CapacitySeriesKey { node, pool, class, series });
-            self.series.change(number, at, sign * signed(quanta), store);
+        }
+        let mut counted: (&[CapacitySeries], &[CapacitySeries]) = (&[], &[]);
+        let mut changes: SmallVec<[(Instant, CapacitySeries, i64); 8]> = SmallVec::new();
+        for (start, service) in pieces {
+            let here = (series_of(from, service), series_of(to, service));
+            if here != counted && here.0 != here.1 {
+                changes.extend(here.1.iter().map(|series| (start, *series, 1)));
+                changes.extend(here.0.iter().map(|series| (start, *series, -1)));
+            }
+            if here != counted && counted.0 != counted.1 {
+                changes.extend(counted.0.iter().map(|series| (start, *series, 1)));
+                changes.extend(counted.1.iter().map(|series| (start, *series, -1)));
+            }
+            counted = here;
+        }
+        // Increases come before decreases, so that no series becomes negative.
+        changes.sort_by_key(|(_, _, sign)| *sign < 0);
+        for (start, series, sign) in changes {
+            self.change(CapacitySeriesKey { node, pool, class, series }, start, sign * signed(quanta), store);
         }
         Ok(())
     }
@@ -234,17 +368,32 @@ pub struct CapacityLine {
 
 impl CapacityLine {
     fn add(&mut self, series: CapacitySeries, amount: QuantaNs) {
-        *match series {
+        let part = match series {
             CapacitySeries::Capacity => &mut self.capacity,
             CapacitySeries::Held => &mut self.held,
             CapacitySeries::TearingDown => &mut self.tearing_down,
             CapacitySeries::Fenced => &mut self.fenced,
             CapacitySeries::Offline => &mut self.offline,
             CapacitySeries::Reserved => &mut self.reserved,
+            CapacitySeries::HeldLost => {
+                // It is a part of held, whose amount may come later.
+                self.held = self.held.wrapping_sub(amount);
+                &mut self.offline
+            }
             // It is a part of idle.
             CapacitySeries::ClaimedIdle => return,
-        } += amount;
+        };
+        *part = part.wrapping_add(amount);
     }
+}
+
+/// A node without leases, reservations and claims.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmptyNode {
+    pub node: NodeNo,
+    pub since: Instant,
+    /// What its idle capacity would have earned since then at scavenger priority.
+    pub could_have_earned: Vec<(Currency, Money)>,
 }
 
 /// The group of a line.
@@ -256,6 +405,27 @@ pub struct CapacityKey {
 }
 
 impl Books {
+    /// The nodes that have been empty since an instant or longer, as of `as_of`.
+    pub fn empty_nodes(&self, since: Instant, as_of: Instant) -> Result<Vec<EmptyNode>, BooksError> {
+        let mut empty = Vec::new();
+        for (node, book) in &self.nodes.books {
+            let is_used = book.classes.iter().any(|class| class.free() < class.capacity);
+            if is_used || book.last_used > since || self.claims.contains_key(node) {
+                continue;
+            }
+            let window = Window::new(book.last_used, as_of.max(book.last_used));
+            let mut earned: BTreeMap<Currency, Money> = BTreeMap::new();
+            for class in &book.classes {
+                for (currency, money) in self.stranded(book.pool, class.class, Some(*node), window)? {
+                    earned.entry(currency).or_default().add_all(&money)?;
+                }
+            }
+            let could_have_earned = earned.into_iter().collect();
+            empty.push(EmptyNode { node: *node, since: book.last_used, could_have_earned });
+        }
+        Ok(empty)
+    }
+
     /// Capacity by state, per class, and per pool or node on request.
     pub fn capacity(
         &self,
@@ -276,6 +446,16 @@ impl Books {
             lines.entry(line).or_default().add(key.series, amount);
         });
         self.sound(())?;
+        // A lease ends at its deadline, even if its expiry is not recorded yet.
+        for row in self.overdue_rows().filter(|row| takes(row.pool, row.node, row.class)) {
+            let key =
+                CapacityKey { pool: by_pool.then_some(row.pool), node: by_node.then_some(row.node), class: row.class };
+            let over = Window::new(row.held.to, window.to.max(row.held.to)).clip(window).length();
+            if let Some(line) = lines.get_mut(&key) {
+                let amount = u128::from(row.quanta) * u128::from(over.0);
+                (line.held, line.tearing_down) = (line.held.wrapping_sub(amount), line.tearing_down + amount);
+            }
+        }
         for (key, line) in &mut lines {
             let used = line.held + line.tearing_down + line.reserved + line.fenced + line.offline;
             line.idle = line.capacity.checked_sub(used).ok_or(BooksError::Inconsistent {

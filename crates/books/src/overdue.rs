@@ -5,6 +5,7 @@
 //! their deadlines (SEMANTICS 2).
 
 use crate::facts::{Books, Phase};
+use crate::row::Row;
 use leasehold_model::{Instant, LeaseNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -40,6 +41,11 @@ impl Books {
     /// Whether a lease is past its deadline and counts as held in its series.
     pub(crate) fn has_overdue(&self) -> bool {
         !self.deadlines.overdue.is_empty()
+    }
+
+    /// The leases that are past their deadline and count as held in their series.
+    pub(crate) fn overdue_rows(&self) -> impl Iterator<Item = &Row> {
+        self.deadlines.overdue.iter().filter_map(|lease| self.open.get(lease)).map(|open| &open.row)
     }
 
     /// Finds the leases that are overdue at `now`.

@@ -4,6 +4,7 @@ use crate::bytes::{get_list, put_list};
 use crate::chunk::ChunkHead;
 use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
+use crate::names::NamedKind;
 use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
 use crate::row::{End, Life, Rare, Row};
 use crate::seal::Commit;
@@ -20,7 +21,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 5;
+pub(crate) const BOOKS_VERSION: u32 = 7;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -239,6 +240,8 @@ fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
     node.drained.put(out);
     node.lost.put(out);
     node.unclean.put(out);
+    node.last_used.put(out);
+    put_list(node.service.iter().copied(), out);
     put_varint(node.classes.len() as u64, out);
     for class in &node.classes {
         class.class.put(out);
@@ -248,7 +251,7 @@ fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
 
 fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
     let (pool, since, drained) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-    let (lost, unclean) = (Field::get(r)?, Field::get(r)?);
+    let (lost, unclean, last_used, service) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, get_list(r)?);
     let mut classes = Vec::new();
     for _ in 0..r.count(1 << 16)? {
         classes.push(ClassBook {
@@ -261,7 +264,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             reserved: 0,
         });
     }
-    Ok(NodeBook { pool, since, drained, lost, unclean, classes })
+    Ok(NodeBook { pool, since, drained, lost, unclean, last_used, service, classes })
 }
 
 impl Books {
@@ -274,6 +277,12 @@ impl Books {
         put_list(self.classes.iter().map(|(number, spec)| (*number, spec.clone())), &mut out);
         put_list(self.tags.iter().cloned(), &mut out);
         put_list(self.tenant_tags.iter().map(|(tenant, tag)| (*tenant, *tag)), &mut out);
+        put_varint(self.names.len() as u64, &mut out);
+        for ((kind, number), object) in &self.names {
+            kind.put(&mut out);
+            number.put(&mut out);
+            object.put(&mut out);
+        }
         put_list(self.schedule.cards().cloned().collect::<Vec<_>>().into_iter(), &mut out);
         put_list(self.schedule.policies().cloned().collect::<Vec<_>>().into_iter(), &mut out);
         put_varint(self.nodes.books.len() as u64, &mut out);
@@ -316,6 +325,10 @@ impl Books {
         self.classes = get_list(&mut r)?.into_iter().collect();
         self.tags = get_list(&mut r)?;
         self.tenant_tags = get_list(&mut r)?.into_iter().collect();
+        for _ in 0..r.count(1 << 40)? {
+            let key = (NamedKind::get(&mut r)?, Field::get(&mut r)?);
+            self.names.insert(key, Field::get(&mut r)?);
+        }
         get_list::<RateCardPut>(&mut r)?.into_iter().for_each(|card| self.schedule.put_card(card));
         get_list::<ChargePolicyPut>(&mut r)?.into_iter().for_each(|policy| self.schedule.put_policy(policy));
         for _ in 0..r.count(1 << 32)? {

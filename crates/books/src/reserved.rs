@@ -93,6 +93,13 @@ impl Books {
             let places = decided.places.iter().flat_map(kept).collect();
             self.reserved.waiting.insert(decided.allocation, places);
         }
+        if let Body::ReservationTakenOver(taken) = &record.body {
+            for number in &taken.dropped {
+                self.drop_reservation(*number, record)?;
+            }
+            let places = taken.places.iter().flat_map(kept).collect();
+            self.reserved.waiting.insert(taken.allocation, places);
+        }
         if let Some(number) = reservation_ended(&record.body) {
             self.drop_reservation(number, record)?;
         }

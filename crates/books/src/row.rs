@@ -1,6 +1,7 @@
 //! One lease in the books.
 
 use leasehold_meter::Window;
+use leasehold_model::body::Correlation;
 use leasehold_model::rate::{Charge, Charges};
 use leasehold_model::{
     Activity, AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
@@ -56,6 +57,8 @@ fields! {
     #[derive(Default)]
     pub struct Rare {
         pub correlation: Option<u128>,
+        /// The sequence from which its correlation ID is derived, where that is neither its allocation nor its grant.
+        pub correlation_of: Option<u64>,
         /// Required labels of its node.
         pub labels: Vec<(Name, Name)>,
         /// The revocation in the record [`Life::ending`].
@@ -111,6 +114,13 @@ impl Row {
             _ if self.fenced => charges.fenced,
             _ => Charge::Full,
         }
+    }
+
+    /// The correlation ID that it shares with its request and its allocation.
+    pub fn correlation(&self) -> Correlation {
+        let rare = self.rare.as_deref();
+        let derived = rare.and_then(|rare| rare.correlation_of).or(self.allocation.map(|allocation| allocation.0));
+        Correlation::or_derived(rare.and_then(|rare| rare.correlation), derived.unwrap_or(self.life.sequence))
     }
 
     /// The first lease of its grant.

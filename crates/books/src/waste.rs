@@ -1,5 +1,6 @@
 //! Waste: capacity that was held and not used (SEMANTICS 8).
 
+use crate::activity::Activity;
 use crate::ask::Filter;
 use crate::facts::{Books, BooksError, Phase};
 use crate::row::Row;
@@ -8,7 +9,7 @@ use ethnum::U256;
 use leasehold_meter::{Money, Overflow, QuantaNs, Window, factor};
 pub use leasehold_model::WasteClass;
 use leasehold_model::rate::Currency;
-use leasehold_model::{ClassNo, Instant, PoolNo, Priority, ProjectNo, TenantNo, UserNo};
+use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, Priority, ProjectNo, TenantNo, UserNo};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -34,6 +35,9 @@ pub struct LeaseWaste {
 }
 
 impl LeaseWaste {
+    pub fn activity(&self) -> Activity {
+        Activity { held: self.held, covered: self.covered, busy: self.busy }
+    }
     pub fn headline(&self) -> WasteClass {
         self.classes[0]
     }
@@ -127,10 +131,7 @@ impl Books {
         if classes.is_empty() {
             classes.push(if known { WasteClass::Healthy } else { WasteClass::Unknown });
         }
-        let quanta = u128::from(row.quanta);
-        let held = quanta * u128::from(length);
-        let (covered, busy) =
-            row.activity.as_ref().map_or((0, 0), |sum| (quanta * u128::from(sum.covered.0), sum.busy));
+        let Activity { held, covered, busy } = Activity::of(&row, row.held);
         let wasted = if is_waste { covered.saturating_sub(busy) } else { 0 };
         let wasted_money = if wasted == 0 { Vec::new() } else { self.share_of_cost(&row, wasted, held)? };
         Ok(LeaseWaste { row, live, classes, held, covered, busy, wasted, wasted_money })
@@ -148,9 +149,15 @@ impl Books {
         Ok(shares)
     }
 
-    /// What the idle capacity of a class in a pool would have earned at scavenger priority, at the prices of each
-    /// instant.
-    pub fn stranded(&self, pool: PoolNo, class: ClassNo, window: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
+    /// What the idle capacity of a class in a pool, or on one of its nodes, would have earned at scavenger priority, at
+    /// the prices of each instant.
+    pub fn stranded(
+        &self,
+        pool: PoolNo,
+        class: ClassNo,
+        node: Option<NodeNo>,
+        window: Window,
+    ) -> Result<Vec<(Currency, Money)>, BooksError> {
         let Some(spec) = self.classes.get(&class) else { return Ok(Vec::new()) };
         let mut borders: Vec<Instant> = vec![window.from];
         borders.extend(self.schedule.changes(pool, window));
@@ -158,7 +165,9 @@ impl Books {
         let mut earned: BTreeMap<Currency, Money> = BTreeMap::new();
         for pair in borders.windows(2) {
             let piece = Window::new(pair[0], pair[1]);
-            let lines = self.capacity(piece, false, false, |of, _, wanted| of == pool && wanted == class)?;
+            let lines = self.capacity(piece, false, false, |of, on, wanted| {
+                of == pool && wanted == class && node.is_none_or(|node| node == on)
+            })?;
             let idle = lines.iter().map(|(_, line)| line.idle).sum();
             let prices = self.schedule.prices_at(pool, pair[0]);
             let money = Money::of(idle, spec.quanta_per_unit, factor(prices, class, spec, Priority::Scavenger))?;
@@ -170,9 +179,10 @@ impl Books {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Books, ClassNo, Instant, ProjectNo, Row, TenantNo, WasteClass, Window, classify};
     use crate::row::{End, Life};
     use leasehold_model::{Activity, LeaseNo, NodeNo, PoolNo, Priority, Span};
+    use std::collections::BTreeMap;
 
     /// A lease of 8 quanta over 1000 ns, of which reports cover so much.
     fn row(covered: u64, busy: u128, active: u64) -> Row {

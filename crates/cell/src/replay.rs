@@ -25,7 +25,7 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
     if size.saturating_sub(from.size) < WORTH_A_THREAD {
         return read(journal, from, size, &mut |record| state.apply(&record).map_err(StartError::Fold));
     }
-    let (to_fold, chunks) = sync_channel::<Vec<(Record, Option<u128>)>>(16);
+    let (to_fold, chunks) = sync_channel::<Vec<(Record, Option<u64>)>>(16);
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             let mut chunk = Vec::with_capacity(CHUNK);
@@ -53,7 +53,7 @@ pub(crate) fn replay_to(journal: &dyn Journal, state: &mut State, from: Head, si
 /// Folds the records that `state` does not have yet, up to the record before `size`, in this thread alone. The hash
 /// chain is not verified again: `size` must be covered by a checkpoint of this process, which verified it.
 pub(crate) fn fold_checkpointed(journal: &dyn Journal, state: &mut State, size: u64) -> Result<(), StartError> {
-    let mut chunk: Vec<(Record, Option<u128>)> = Vec::with_capacity(FOLDED_TOGETHER);
+    let mut chunk: Vec<(Record, Option<u64>)> = Vec::with_capacity(FOLDED_TOGETHER);
     let mut failed = None;
     let from = state.size();
     journal

@@ -165,7 +165,7 @@ impl Published {
         }
         if let Body::Denied(Denied { cause, .. }) = &record.body {
             let by = match cause {
-                DenyCause::Quota { .. } => &self.denied_by_quota,
+                DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => &self.denied_by_quota,
                 DenyCause::BurstOver { .. } => &self.denied_by_burst,
                 DenyCause::Capacity { .. } => &self.denied_by_capacity,
                 DenyCause::Ceiling { .. } => &self.denied_by_ceiling,

@@ -31,6 +31,7 @@ pub struct BookQuery {
     /// An IANA time zone, in which days and months begin.
     pub time_zone: Option<String>,
     pub peak: bool,
+    pub utilisation: bool,
 }
 
 impl<A: Answer> Call<A> {
@@ -55,5 +56,6 @@ impl<A: Answer> Call<A> {
             .maybe("bucket", asked.bucket.as_ref())
             .maybe("time_zone", asked.time_zone.as_ref())
             .maybe("peak", asked.peak.then_some("true"))
+            .maybe("utilisation", asked.utilisation.then_some("true"))
     }
 }

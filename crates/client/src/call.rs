@@ -50,7 +50,8 @@ impl Answer for Bytes {
     }
 }
 
-/// A call that has not been made yet. Await it; if the answer is lost, it is sent again with the same idempotency key.
+/// A call that has not been made yet. Await it; if the answer is lost, it is sent again, with the same idempotency key
+/// unless it is idempotent without one.
 #[must_use = "a call does nothing until it is awaited"]
 pub struct Call<A> {
     client: Client,
@@ -62,7 +63,7 @@ pub struct Call<A> {
 impl<A: Answer> Call<A> {
     pub(crate) fn new(client: &Client, endpoint: &Endpoint, places: &[String]) -> Self {
         let request = client.endpoint(endpoint.path, places).map(|url| {
-            let (method, key) = (endpoint.method, endpoint.is_mutation().then(random::key));
+            let (method, key) = (endpoint.method, (!endpoint.is_idempotent()).then(random::key));
             Request { method, url, accept: A::MEDIA, key, last_event_id: None, body: None }
         });
         Self { client: client.clone(), request, total: client.timeouts().total, answer: PhantomData }

@@ -140,6 +140,7 @@ impl Client {
             Method::Get => reqwest::Method::GET,
             Method::Post => reqwest::Method::POST,
             Method::Put => reqwest::Method::PUT,
+            Method::Patch => reqwest::Method::PATCH,
             Method::Delete => reqwest::Method::DELETE,
         };
         let mut builder = self.0.http.request(method, request.url.clone()).header(ACCEPT, request.accept);

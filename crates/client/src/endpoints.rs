@@ -52,10 +52,10 @@ macro_rules! methods {
 for_each_endpoint!(methods);
 
 impl Client {
-    /// Several operations in one request. Operations without an idempotency key get one, so that the request can safely be
-    /// sent again; [`Client::batch`] sends the operations unchanged.
+    /// Several operations in one request. Operations that are not idempotent without an idempotency key get one, so that
+    /// the request can safely be sent again; [`Client::batch`] sends the operations unchanged.
     pub fn batch_of(&self, mut operations: Vec<Operation>) -> Call<Json<BatchResults>> {
-        for operation in &mut operations {
+        for operation in operations.iter_mut().filter(|operation| !operation.is_idempotent()) {
             operation.key.get_or_insert_with(random::key);
         }
         self.batch(&Batch { operations })

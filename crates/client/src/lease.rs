@@ -7,8 +7,8 @@ use crate::client::Client;
 use crate::error::Error;
 use keeper::{Deadline, Keeper};
 use leasehold_api::{
-    Activity, CompleteAllocation, Granted, GrantedLease, Operation, Outcome, Problem, Release, RequestLease, Requested,
-    Submitted, When,
+    Activity, AllocationId, CompleteAllocation, Granted, GrantedLease, Operation, Outcome, Problem, Release,
+    RequestLease, Requested, Submitted, When,
 };
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -88,7 +88,7 @@ struct Shared {
     client: Client,
     granted: Granted,
     /// The allocation, if the request had to wait for evictions.
-    allocation: Option<u64>,
+    allocation: Option<AllocationId>,
     report: Mutex<Option<Report>>,
 }
 
@@ -133,7 +133,7 @@ impl Lease {
     fn holding(
         client: &Client,
         granted: Granted,
-        allocation: Option<u64>,
+        allocation: Option<AllocationId>,
         ttl: leasehold_model::Span,
         asked_at: Instant,
         keep: Keep,
@@ -218,7 +218,7 @@ impl Drop for Lease {
 /// Cancels a waiting request when it is dropped.
 struct CancelOnDrop {
     client: Client,
-    allocation: Option<u64>,
+    allocation: Option<AllocationId>,
     runtime: Handle,
 }
 
@@ -255,13 +255,9 @@ fn empty_operation() -> Operation {
 }
 
 impl Shared {
-    /// One operation per lease, each with its own idempotency key.
+    /// One operation per lease.
     fn operations(&self, operation: impl Fn(&GrantedLease) -> Operation) -> Vec<Operation> {
-        let named = |lease: &GrantedLease| Operation {
-            lease: Some(lease.id.clone()),
-            key: Some(crate::random::key()),
-            ..operation(lease)
-        };
+        let named = |lease: &GrantedLease| Operation { lease: Some(lease.id.clone()), ..operation(lease) };
         self.granted.leases.iter().map(named).collect()
     }
 

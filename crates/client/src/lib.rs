@@ -2,7 +2,7 @@
 //!
 //! In: a [`Config`], typed requests of `leasehold_api`. Out: typed answers, [`Error`]s with advice, records as they become
 //! durable ([`Events`]), and leases that are renewed while they are held ([`Lease`]).
-//! Every change has an idempotency key, so that it can safely be sent again if the answer was lost.
+//! Every change can safely be sent again if the answer was lost: it has an idempotency key, or is idempotent without one.
 //! Never: a rule about leases, a retry without a deadline, a secret in a message.
 //!
 //! `examples/hold_a_gpu.rs` is a complete program that holds a GPU while it works.

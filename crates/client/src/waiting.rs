@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::error::Error;
 use crate::retry::Backoff;
-use leasehold_api::{AllocationDetail, Granted, Problem};
+use leasehold_api::{AllocationDetail, AllocationId, Granted, Problem};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -23,7 +23,7 @@ impl Client {
     /// the allocation in the queue.
     pub async fn until_placed(
         &self,
-        allocation: u64,
+        allocation: AllocationId,
         mut seen: impl FnMut(&AllocationDetail),
     ) -> Result<Placed, Error> {
         let mut backoff = Backoff::new(FIRST_PAUSE, PAUSE_MAX);
@@ -53,7 +53,7 @@ impl Placed {
         let attempt = self.allocation.attempts.last()?;
         let first = attempt.replicas.first()?;
         Some(Granted {
-            sequence: allocation.id,
+            sequence: allocation.id.0,
             leases: attempt.replicas.iter().flat_map(|replica| replica.leases.clone()).collect(),
             node: first.node.clone(),
             pool: first.pool.clone(),

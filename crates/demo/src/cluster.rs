@@ -9,8 +9,8 @@ use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutQuota
 use leasehold_engine::{Command, Quota, Request, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    ClassNo, ClassSpec, Identity, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
-    QuotaNo, QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
+    ClassNo, ClassSpec, Identity, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo,
+    QuotaScope, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -315,7 +315,7 @@ fn missing_of_tenant(state: &State, at: usize, tenant: &Tenant, burst_ttl: Span)
     ];
     for ((scope, measure, limit), n) in quotas.into_iter().zip(first..) {
         match state.quota(QuotaNo(n)) {
-            None => commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure, limit })),
+            None => commands.push(Command::PutQuota(PutQuota::new(None, scope, measure, limit))),
             Some(quota) => commands.extend(adapt_burst(quota, burst_ttl)),
         }
     }
@@ -327,7 +327,7 @@ fn adapt_burst(quota: &Quota, burst_ttl: Span) -> Option<Command> {
     let LimitKind::Burst { limit, burst_limit, burst_ttl: in_force } = quota.limit else { return None };
     let (scope, measure) = (quota.scope.clone(), quota.measure);
     let limit = LimitKind::Burst { limit, burst_limit, burst_ttl };
-    (in_force != burst_ttl).then_some(Command::PutQuota(PutQuota { quota: Some(quota.number), scope, measure, limit }))
+    (in_force != burst_ttl).then_some(Command::PutQuota(PutQuota::new(Some(quota.number), scope, measure, limit)))
 }
 
 fn missing_of_sandbox(state: &State) -> Vec<Command> {
@@ -339,11 +339,11 @@ fn missing_of_sandbox(state: &State) -> Vec<Command> {
     if state.quota(SANDBOX_QUOTA).is_none() {
         let scope = scope_of(tenant, Some(SANDBOX), Some(L40S));
         let limit = LimitKind::Hard { limit: SANDBOX_GPUS };
-        commands.push(Command::PutQuota(PutQuota { quota: None, scope, measure: Measure::Quanta, limit }));
+        commands.push(Command::PutQuota(PutQuota::new(None, scope, Measure::Quanta, limit)));
     }
     commands
 }
 
 fn scope_of(tenant: TenantNo, project: Option<ProjectNo>, class: Option<ClassNo>) -> QuotaScope {
-    QuotaScope { tenant, project, class, pool: None, node: NodeScope::All, priority: None }
+    QuotaScope { project, class, ..QuotaScope::of_tenant(tenant) }
 }

@@ -19,6 +19,9 @@ pub(crate) fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
             let [used, requested, limit] = [used, requested, limit].map(|n| amount(quota, n));
             format!("tenant {who:?} would exceed {what} (used {used}, requested {requested}, limit {limit})")
         }
+        DenyCause::KindQuota { used, requested, limit, .. } => {
+            format!("tenant {who:?} would exceed a quota (used {used}, requested {requested}, limit {limit})")
+        }
         DenyCause::BurstOver { quota, .. } => {
             let what = class_name(state, state.quota(quota).and_then(|q| q.scope.class));
             format!(

@@ -106,7 +106,7 @@ impl Gangs<'_> {
             ..AllocationSpec::of([(L40S, Quanta(sort.gpus))].into_iter().collect())
         };
         // Denials are recorded and shown in the report.
-        let _ = self.scene.cell.call(Request::new(identity, Command::SubmitAllocation(spec)));
+        let _ = self.scene.cell.call(Request::new(identity, Command::SubmitAllocation(spec.into())));
     }
 
     /// Acts for the holder of each allocation.

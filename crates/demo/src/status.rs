@@ -222,6 +222,7 @@ fn tenant_lines(state: &State, tally: &Tally, paint: Paint) -> Vec<String> {
         let Some(spec) = state.class(tenant.class) else { continue };
         let shown = |quanta: u64| decimal(quanta.into(), spec.quanta_per_unit.into(), 1);
         let base = quota.limit.limit();
+        let used = u64::try_from(quota.used().numerator()).unwrap_or(u64::MAX);
         let (ceiling, limit) = match quota.limit {
             LimitKind::Hard { limit } => (limit, format!("{} hard", quantity_of(limit, spec))),
             LimitKind::Soft { limit } => (limit, format!("{} soft", quantity_of(limit, spec))),
@@ -230,16 +231,16 @@ fn tenant_lines(state: &State, tally: &Tally, paint: Paint) -> Vec<String> {
             }
         };
         let style = match () {
-            () if quota.used > base => Style::Yellow,
-            () if quota.used * 10 >= base * 9 => Style::Cyan,
+            () if used > base => Style::Yellow,
+            () if used * 10 >= base * 9 => Style::Cyan,
             () => Style::Green,
         };
-        let part = [Part { amount: quota.used, glyph: '█', style }];
+        let part = [Part { amount: used, glyph: '█', style }];
         let tier = spec.tier.as_ref().map_or("", |tier| tier.as_str());
         table.row([
             tenant.name.to_owned(),
-            bar(&part, ceiling.max(quota.used), 16, paint),
-            shown(quota.used),
+            bar(&part, ceiling.max(used), 16, paint),
+            shown(used),
             format!("{limit} {tier}"),
             state.tenant(tenant_no(at)).map_or(0, |tenant| tenant.leases).to_string(),
             thousands(tally.granted[at]),

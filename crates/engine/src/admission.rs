@@ -3,24 +3,26 @@
 
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
-use crate::quota::{Facts, Quota, Verdict};
+use crate::quota::{Count, Facts, Holder, Quota, Verdict};
 use crate::state::State;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Amount, CeilingMode, ClassNo, DenyCause, Instant, LimitKind, Quanta, QuotaNo, Span};
+use leasehold_model::{
+    Amount, CeilingMode, ClassNo, DenyCause, Fraction, Instant, LimitKind, Measure, NodeScope, Quanta, QuotaNo, Span,
+};
 use smallvec::SmallVec;
 
 /// The check of one quota.
 struct Check<'s> {
     quota: &'s Quota,
     /// The amount that one replica counts; for quotas on allocations, the whole allocation.
-    each: u64,
-    requested: u64,
+    each: Count,
+    requested: Count,
     /// `None` if it depends on the node.
     verdict: Option<Verdict>,
 }
 
 /// Quotas whose verdict depends on the node, with the amount that one replica counts in each.
-pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, u64); 4]>;
+pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, Count); 4]>;
 
 /// The conditions that quotas attach to a grant.
 #[derive(Clone, Default)]
@@ -64,8 +66,8 @@ impl Terms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaCheck {
     pub quota: QuotaNo,
-    pub used: u64,
-    pub requested: u64,
+    pub used: Fraction,
+    pub requested: Fraction,
     pub limit: LimitKind,
     pub said: QuotaSaid,
 }
@@ -101,7 +103,57 @@ impl CeilingCheck {
     }
 }
 
+impl Quota {
+    /// The holder under whom an ask is counted.
+    pub(crate) fn holder_of(&self, ask: &Ask<'_>) -> Holder {
+        self.holder(ask.user, ask.app_instance)
+    }
+
+    /// Whether it could count an ask, but the ask does not name the user or the app instance that it counts by.
+    fn lacks_holder(&self, ask: &Ask<'_>, facts: &[Facts]) -> Option<Missing> {
+        let further = &self.scope.further;
+        let user = further.user.is_some() && ask.user.is_none();
+        let app_instance = further.app_instance.is_some() && ask.app_instance.is_none();
+        let missing = match (user, app_instance) {
+            (true, _) => Missing::User,
+            (false, true) => Missing::AppInstance,
+            (false, false) => return None,
+        };
+        let elsewhere = ask.pool.is_some_and(|pool| self.scope.pool.is_some_and(|of| of != pool));
+        let counts = match self.measure {
+            Measure::Allocations => ask.is_allocation,
+            Measure::Quanta | Measure::Leases | Measure::Nodes => true,
+        };
+        (counts && !elsewhere && facts.iter().any(|facts| self.concerns_anyone(facts))).then_some(missing)
+    }
+}
+
+/// What a request must name because a quota counts by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    User,
+    AppInstance,
+}
+
 impl State {
+    fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
+        let Ask { project, priority, user, app_instance, .. } = *ask;
+        let facts = |(class, quanta): &(ClassNo, Quanta)| {
+            let spec = self.class(*class).expect("a requested class exists");
+            let (kind, quanta_per_unit) = (spec.kind, spec.quanta_per_unit);
+            Facts { project, user, app_instance, class: *class, kind, quanta_per_unit, priority, quanta: quanta.0 }
+        };
+        ask.asks.iter().map(facts).collect()
+    }
+
+    /// The first quota for which the ask must name a user or an app instance and does not (SEMANTICS 11).
+    pub(crate) fn missing_holder(&self, ask: &Ask<'_>) -> Option<(QuotaNo, Missing)> {
+        let mut quotas = self.quotas_of(ask.tenant).filter(|quota| quota.scope.further.counts_by_holder()).peekable();
+        quotas.peek()?;
+        let facts = self.facts_of_ask(ask);
+        quotas.find_map(|quota| Some((quota.number, quota.lacks_holder(ask, &facts)?)))
+    }
+
     /// Calls `show` for every quota in which the ask counts, by number, until it returns an error.
     #[inline]
     fn check_quotas<'s>(
@@ -109,18 +161,18 @@ impl State {
         ask: &Ask<'_>,
         mut show: impl FnMut(Check<'s>) -> Result<(), DenyCause>,
     ) -> Result<(), DenyCause> {
-        let Ask { project, priority, .. } = *ask;
-        let facts = |(class, quanta): &(ClassNo, Quanta)| Facts { project, class: *class, priority, quanta: quanta.0 };
-        let facts: SmallVec<[Facts; 2]> = ask.asks.iter().map(facts).collect();
+        let Ask { project, priority, user, app_instance, .. } = *ask;
+        let facts = self.facts_of_ask(ask);
         for quota in self.quotas_of(ask.tenant) {
-            let counts_gang = ask.is_allocation && quota.counts_allocation(project, priority);
+            let counts_gang = ask.is_allocation && quota.counts_allocation(project, priority, user, app_instance);
             let each = if counts_gang { 1 } else { quota.asked(&facts) };
             if each == 0 {
                 continue;
             }
-            let requested = if counts_gang { 1 } else { each.saturating_mul(u64::from(ask.replicas)) };
+            let requested = if counts_gang { 1 } else { each.saturating_mul(u128::from(ask.replicas)) };
             let depends_on_node = !counts_gang && quota.depends_on_node();
-            let verdict = if depends_on_node { None } else { Some(quota.judge(requested, None, ask.now)) };
+            let verdict =
+                if depends_on_node { None } else { Some(quota.judge(requested, quota.holder_of(ask), None, ask.now)) };
             show(Check { quota, each, requested, verdict })?;
         }
         Ok(())
@@ -141,6 +193,28 @@ impl State {
         let mut hard = self.ceilings.of(ask.project, ask.app_instance).filter(|c| c.mode == CeilingMode::Hard);
         hard.try_for_each(|ceiling| ceiling.judge(self.cost_of(ask, ceiling.currency)))?;
         Ok((terms, of_nodes))
+    }
+
+    /// Whether the ask exceeds the base limit of a hard or burst quota all by itself, so that it could never start
+    /// within it. Quotas that it may avoid by its choice of nodes do not matter.
+    pub(crate) fn exceeds_a_base(&self, ask: &Ask<'_>) -> bool {
+        let mut exceeds = false;
+        let all = self.check_quotas(ask, |Check { quota, each, requested, .. }| {
+            let scope = &quota.scope;
+            let is_inside = scope.pool.is_none() || scope.pool == ask.pool;
+            let alone = match (quota.measure, scope.node) {
+                _ if !is_inside => 0,
+                // How many nodes it needs is not known before it is placed.
+                (Measure::Nodes, _) | (_, NodeScope::One(_)) => 0,
+                (_, NodeScope::Each) => each,
+                (_, NodeScope::All) => requested,
+            };
+            let is_soft = matches!(quota.base(), LimitKind::Soft { .. });
+            exceeds |= !is_soft && quota.in_units(alone).exceeds(quota.base().limit());
+            Ok(())
+        });
+        all.expect("the callback never fails");
+        exceeds
     }
 
     /// All quotas that depend on the node, even if another one denies the ask.
@@ -164,7 +238,8 @@ impl State {
                 Some(Verdict::Until(until)) => QuotaSaid::Until(until),
                 Some(Verdict::Refused(cause)) => QuotaSaid::Refused(cause),
             };
-            let (used, limit) = (quota.used, quota.limit);
+            let used = quota.in_units(quota.used_of(quota.holder_of(ask)));
+            let (requested, limit) = (quota.in_units(requested), quota.limit);
             checks.push(QuotaCheck { quota: quota.number, used, requested, limit, said });
             Ok(())
         });

@@ -3,8 +3,8 @@
 use crate::custody::Claimer;
 use crate::reservation::Reservation;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, TenantNo,
-    UserNo,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, Record,
+    TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -16,6 +16,9 @@ pub struct Allocation {
     pub project: ProjectNo,
     pub user: Option<UserNo>,
     pub workload: Option<Name>,
+    /// References of the caller, which the grants of its leases carry as well.
+    pub hcl_entry: Option<Name>,
+    pub dra_claim_id: Option<Name>,
     pub spec: AllocationSpec,
     pub state: AllocationState,
     /// When it was submitted. It keeps this age when it is requeued.
@@ -39,16 +42,19 @@ pub struct Allocation {
 }
 
 impl Allocation {
-    pub(crate) fn new(number: AllocationNo, identity: &Identity, spec: AllocationSpec, stamp: Instant) -> Option<Self> {
+    pub(crate) fn new(record: &Record, spec: AllocationSpec) -> Option<Self> {
+        let identity = &record.identity;
         Some(Self {
-            number,
+            number: AllocationNo(record.sequence),
             tenant: identity.tenant?,
             project: identity.project?,
             user: identity.user,
             workload: identity.workload.clone(),
+            hcl_entry: record.hcl_entry.clone(),
+            dra_claim_id: record.dra_claim_id.clone(),
             spec,
             state: AllocationState::Pending,
-            submitted_at: stamp,
+            submitted_at: record.stamp,
             attempt: 0,
             placed_at: Instant(0),
             first_lease: LeaseNo(0),

@@ -11,7 +11,7 @@ use crate::state::{Pool, State, entry};
 use leasehold_model::body::Asks;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AppInstanceNo, Domain, Identity, Instant, Name, NodeNo, PoolNo, Priority, Profile,
-    ProjectNo, Span, TenantNo,
+    ProjectNo, Span, TenantNo, UserNo,
 };
 use std::cmp::Reverse;
 
@@ -22,6 +22,8 @@ pub(crate) type Allow<'a> = &'a dyn Fn(&Node) -> bool;
 pub(crate) struct Ask<'a> {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    /// Who asks, if the request says so.
+    pub(crate) user: Option<UserNo>,
     /// The user whose claimed nodes it needs; `None` if it is not sensitive.
     pub(crate) claimer: Option<Claimer>,
     pub(crate) pool: Option<PoolNo>,
@@ -61,6 +63,7 @@ impl<'a> Ask<'a> {
         Some(Self {
             tenant: identity.tenant?,
             project: identity.project?,
+            user: identity.user,
             claimer: Claimer::of(identity, request.sensitive),
             pool: request.pool,
             node: request.node,
@@ -84,25 +87,32 @@ impl<'a> Ask<'a> {
 
     /// An allocation that is submitted now; `None` if the identity has no tenant or project.
     pub(crate) fn of_spec(identity: &Identity, spec: &'a AllocationSpec, now: Instant) -> Option<Self> {
-        let holder = (identity.tenant?, identity.project?, Claimer::of(identity, spec.sensitive));
-        Some(Self::gang(holder, spec, now))
+        let claimer = Claimer::of(identity, spec.sensitive);
+        Some(Self { claimer, ..Self::gang(identity.tenant?, identity.project?, identity.user, spec, now) })
     }
 
     /// A submitted allocation.
     pub(crate) fn of(found: &'a Allocation, now: Instant) -> Self {
-        let holder = (found.tenant, found.project, found.claimer());
-        Self { submitted_at: found.submitted_at, number: found.number, ..Self::gang(holder, &found.spec, now) }
+        Self {
+            claimer: found.claimer(),
+            submitted_at: found.submitted_at,
+            number: found.number,
+            ..Self::gang(found.tenant, found.project, found.user, &found.spec, now)
+        }
     }
 
     fn gang(
-        (tenant, project, claimer): (TenantNo, ProjectNo, Option<Claimer>),
+        tenant: TenantNo,
+        project: ProjectNo,
+        user: Option<UserNo>,
         spec: &'a AllocationSpec,
         now: Instant,
     ) -> Self {
         Self {
             tenant,
             project,
-            claimer,
+            user,
+            claimer: None,
             pool: spec.pool,
             node: None,
             asks: &spec.asks,
@@ -128,6 +138,7 @@ impl<'a> Ask<'a> {
         Self {
             tenant: TenantNo(0),
             project: ProjectNo(0),
+            user: None,
             claimer: key.claimer,
             pool: key.pool,
             node: None,

@@ -11,7 +11,7 @@ use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
     Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile,
     ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, fields,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -83,6 +83,18 @@ impl RequestLease {
             profile: self.profile,
             ..AllocationSpec::of(asks.clone())
         }
+    }
+}
+
+fields! {
+    /// An allocation to submit, with references of the caller that its records carry.
+    pub struct SubmitAllocation { pub spec: AllocationSpec }
+    added { 1 pub hcl_entry: Option<Name>, 2 pub dra_claim_id: Option<Name>, 4 pub when_over_quota: Option<WhenOverQuota> }
+}
+
+impl From<AllocationSpec> for SubmitAllocation {
+    fn from(spec: AllocationSpec) -> Self {
+        Self { spec, hcl_entry: None, dra_claim_id: None, when_over_quota: None }
     }
 }
 
@@ -174,7 +186,20 @@ fields! {
         pub measure: Measure,
         pub limit: LimitKind,
     }
+    added {
+        /// The limit replaces the base limit only until this instant.
+        1 pub until: Option<Instant>,
+        /// Which amounts of the limit are percentages of the base limit.
+        2 pub percent: Option<Percent>,
+    }
 }
+impl PutQuota {
+    /// A new quota, or one with another limit from now on.
+    pub fn new(quota: Option<QuotaNo>, scope: QuotaScope, measure: Measure, limit: LimitKind) -> Self {
+        Self { quota, scope, measure, limit, until: None, percent: None }
+    }
+}
+fields! { pub struct Percent { pub limit: bool, pub burst_limit: bool } }
 
 fields! {
     /// Prices that apply from an instant on, by default from now on. `card` is a card that has not begun, to be
@@ -306,7 +331,7 @@ commands! {
     /// An operator confirms that fenced capacity is clean.
     7 Unfence(LeaseList) "unfence",
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
-    10 SubmitAllocation(AllocationSpec) "submit_allocation",
+    10 SubmitAllocation(SubmitAllocation) "submit_allocation",
     11 StartAllocation(AllocationNo) "start_allocation",
     12 BeginCheckpoint(AllocationNo) "begin_checkpoint",
     13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
@@ -365,7 +390,7 @@ pub struct Request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RequestKey {
     pub(crate) sealed: Idempotency,
-    pub(crate) scope: u128,
+    pub(crate) scope: u64,
 }
 
 impl Request {
@@ -390,6 +415,31 @@ impl Request {
         let sealed = Idempotency { owner: identity.tenant, key: sealed_key, payload: head };
         let scope = key_scope(identity.tenant, identity.token, key);
         Ok(Self { identity, command, key: Some(RequestKey { sealed, scope }) })
+    }
+}
+
+impl Command {
+    /// Whether it is accepted however many idempotency keys are in use: it can be repeated without harm, or gives
+    /// capacity back.
+    pub(crate) fn is_always_accepted(&self) -> bool {
+        use CommandKind as Kind;
+        matches!(
+            self.kind(),
+            Kind::Renew
+                | Kind::Release
+                | Kind::Ready
+                | Kind::ReportActivity
+                | Kind::Revoke
+                | Kind::ConfirmTeardown
+                | Kind::Unfence
+                | Kind::CompleteAllocation
+                | Kind::CancelAllocation
+                | Kind::ResumeNode
+                | Kind::ReturnNode
+                | Kind::ReleaseNodes
+                | Kind::ReportWipe
+                | Kind::ClearQuarantine
+        )
     }
 }
 
@@ -463,9 +513,9 @@ fn check_lengths(command: &Command) -> Result<(), Refusal> {
             check_asks(&request.asks)?;
             check_labels(&request.labels, LABELS_PER_NODE_MAX)
         }
-        Command::SubmitAllocation(spec) => {
-            check_asks(&spec.asks)?;
-            check_labels(&spec.labels, LABELS_PER_ALLOCATION_MAX)
+        Command::SubmitAllocation(submit) => {
+            check_asks(&submit.spec.asks)?;
+            check_labels(&submit.spec.labels, LABELS_PER_ALLOCATION_MAX)
         }
         Command::PutNode(put) => {
             check_labels(&put.labels, LABELS_PER_NODE_MAX)?;
@@ -511,8 +561,10 @@ fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         Command::Request(request) if request.profile.is_some() => {
             Command::Request(RequestLease { profile: None, ..request.clone() }).put(payload);
         }
-        Command::SubmitAllocation(spec) if spec.profile.is_some() => {
-            Command::SubmitAllocation(AllocationSpec { profile: None, ..spec.clone() }).put(payload);
+        Command::SubmitAllocation(submit) if submit.spec.profile.is_some() => {
+            let mut submit = submit.clone();
+            submit.spec.profile = None;
+            Command::SubmitAllocation(submit).put(payload);
         }
         // A new secret is generated each time the request is sent.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
@@ -538,7 +590,9 @@ const BUSY_WRITTEN_MAX: u128 = (1 << 120) - 1;
 
 /// The hash under which an idempotency key is remembered. It is cryptographic, so that no tenant can construct a key
 /// that collides with one of another tenant.
-pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u128 {
+///
+/// 64 bits are enough: to be answered by mistake, a request would have to collide in the payload as well.
+pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[u8]) -> u64 {
     // 17 bytes for owner, token and length, then at most 64 for the key: different keys never have the same encoding.
     let mut bytes = [0u8; 17 + IDEMPOTENCY_KEY_BYTES_MAX];
     let mut put = |at: usize, number: Option<u32>| {
@@ -550,7 +604,14 @@ pub(crate) fn key_scope(owner: Option<TenantNo>, token: Option<TokenNo>, key: &[
     bytes[16] = u8::try_from(key.len()).expect("the length of the key was checked");
     bytes[17..17 + key.len()].copy_from_slice(key);
     let digest: [u8; 32] = Sha256::digest(&bytes[..17 + key.len()]).into();
-    let mut scope = [0u8; 16];
-    scope.copy_from_slice(&digest[..16]);
-    u128::from_be_bytes(scope)
+    first_half(&digest)
+}
+
+/// What is remembered of the hash of a command.
+pub(crate) fn payload_hash(payload: &[u8; 16]) -> u64 {
+    first_half(payload)
+}
+
+fn first_half(hash: &[u8]) -> u64 {
+    u64::from_be_bytes(hash[..8].try_into().expect("a hash has at least eight bytes"))
 }

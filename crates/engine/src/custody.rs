@@ -26,6 +26,16 @@ pub struct Claim {
     /// The project that pays for the idle capacity of the node.
     pub project: ProjectNo,
     pub since: Instant,
+    /// The sequence of the record that made it.
+    pub sequence: u64,
+}
+
+impl Claim {
+    /// The identity of the claimer.
+    pub(crate) fn identity(&self) -> Identity {
+        let (tenant, project, user) = (Some(self.by.tenant), Some(self.project), Some(self.by.user));
+        Identity { tenant, project, user, ..Identity::default() }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,6 +48,8 @@ pub enum Custody {
     Wiping {
         since: Instant,
         limit_at: Instant,
+        /// The claim that has ended.
+        claim: Claim,
     },
     Quarantined {
         cause: QuarantineCause,
@@ -46,9 +58,9 @@ pub enum Custody {
 }
 
 impl Custody {
-    /// A wipe that starts at `stamp`.
-    pub(crate) fn wiping(stamp: Instant) -> Self {
-        Self::Wiping { since: stamp, limit_at: stamp.saturating_add(WIPE_DEADLINE) }
+    /// A wipe that starts at `stamp`, after the end of a claim.
+    pub(crate) fn wiping(claim: Claim, stamp: Instant) -> Self {
+        Self::Wiping { since: stamp, limit_at: stamp.saturating_add(WIPE_DEADLINE), claim }
     }
 
     pub const fn state(&self) -> CustodyState {
@@ -67,6 +79,14 @@ impl Custody {
     pub const fn claim(&self) -> Option<Claim> {
         match self {
             Self::Claimed(claim) => Some(*claim),
+            _ => None,
+        }
+    }
+
+    /// The claim that ended before the wipe, while that is not confirmed.
+    pub(crate) const fn ended_claim(&self) -> Option<Claim> {
+        match self {
+            Self::Wiping { claim, .. } => Some(*claim),
             _ => None,
         }
     }

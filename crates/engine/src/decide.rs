@@ -14,6 +14,7 @@ pub(crate) mod dispatch;
 mod endings;
 mod inventory;
 mod placement_preview;
+mod quotas;
 pub(crate) mod quote;
 mod rates;
 mod renewal;
@@ -23,9 +24,9 @@ mod timers;
 pub(crate) use access::TOO_MANY_APPS;
 
 use crate::allocation::Allocation;
-use crate::command::{Command, Request, RequestKey};
+use crate::command::{Command, Request, RequestKey, payload_hash};
 use crate::follow::Follower;
-use crate::idempotency::{KeyIndex, RememberedKey};
+use crate::idempotency::{KEY_LIMITS, KeyIndex, RememberedKey};
 use crate::lease::Lease;
 use crate::placement::Placement;
 use crate::queue::ShapeKey;
@@ -36,7 +37,7 @@ use crate::state::State;
 use crate::timer::{Entry, Timers};
 use crate::view::View;
 use leasehold_model::body::{self, Body, Genesis, Started};
-use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, LEASES_PER_RECORD_MAX};
+use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::{AllocationNo, Batch, Identity, Instant, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
@@ -119,7 +120,7 @@ impl Engine {
         self.state.warm_requests(&self.timers, &self.keys, requests);
     }
 
-    fn seal(&mut self, record: &Record, scope: Option<u128>, out: &mut Batch) {
+    fn seal(&mut self, record: &Record, scope: Option<u64>, out: &mut Batch) {
         out.push(record);
         let Self { state, timers, placement, scheduler, keys } = self;
         let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler, keys });
@@ -177,12 +178,12 @@ impl Engine {
         let remembered = &self.state.idempotency_keys;
         let window = self.state.settings.idempotency_window;
         match self.keys.find(remembered, key.scope, now, window) {
-            Some(found) if found.payload == key.sealed.payload => {
-                Ok(Some(Sealed::again(Sequences { first: found.sequence, count: 0 })))
+            Some(found) if found.payload == payload_hash(&key.sealed.payload) => {
+                Ok(Some(Sealed::again(Sequences { first: found.sequence(), count: 0 })))
             }
-            Some(found) => Err(Refusal::IdempotencyMismatch { sequence: found.sequence }),
-            None if self.keys.is_full(remembered, owner, IDEMPOTENCY_KEYS_PER_TENANT_MAX, now, window) => {
-                Err(Refusal::TooManyIdempotencyKeys { limit: IDEMPOTENCY_KEYS_PER_TENANT_MAX })
+            Some(found) => Err(Refusal::IdempotencyMismatch { sequence: found.sequence() }),
+            None if !request.command.is_always_accepted() && remembered.is_full(owner, now, window, KEY_LIMITS) => {
+                Err(Refusal::TooManyIdempotencyKeys { limit: KEY_LIMITS.sure })
             }
             None => Ok(None),
         }
@@ -213,11 +214,11 @@ impl Follower for Beside<'_> {
     fn comes_due(&mut self, entry: Entry) {
         self.timers.push(entry);
     }
-    fn key_added(&mut self, position: u64, key: &RememberedKey) {
-        self.keys.add(position, key);
+    fn key_added(&mut self, slot: u32, key: &RememberedKey) {
+        self.keys.add(slot, key);
     }
-    fn key_forgotten(&mut self, position: u64, key: &RememberedKey) {
-        self.keys.remove(position, key);
+    fn key_forgotten(&mut self, slot: u32, key: &RememberedKey) {
+        self.keys.remove(slot, key);
     }
     fn node_put(&mut self, state: &State, node: NodeNo) {
         self.placement.put(state, node);
@@ -284,7 +285,7 @@ impl Draft<'_> {
             Command::ConfirmTeardown(confirm) => self.confirm_teardown(confirm),
             Command::Unfence(leases) => self.unfence(leases),
             Command::ReportActivity(reports) => self.report_activity(reports),
-            Command::SubmitAllocation(spec) => self.submit_allocation(spec).map(done),
+            Command::SubmitAllocation(submit) => self.submit_allocation(submit).map(done),
             Command::StartAllocation(number) => self.start_allocation(*number).map(done),
             Command::BeginCheckpoint(number) => self.begin_checkpoint(*number).map(done),
             Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),

@@ -26,10 +26,10 @@ pub(crate) trait Follower {
     /// A timer for something other than a lease was set.
     fn comes_due(&mut self, entry: Entry) {}
 
-    /// An idempotency key is remembered from now on, at this position among all keys.
-    fn key_added(&mut self, position: u64, key: &RememberedKey) {}
+    /// An idempotency key is remembered from now on, in this slot.
+    fn key_added(&mut self, slot: u32, key: &RememberedKey) {}
     /// An idempotency key is no longer remembered.
-    fn key_forgotten(&mut self, position: u64, key: &RememberedKey) {}
+    fn key_forgotten(&mut self, slot: u32, key: &RememberedKey) {}
 
     /// A node was added or deleted, or its capacity, location or condition has changed.
     fn node_put(&mut self, state: &State, node: NodeNo) {}

@@ -146,7 +146,7 @@ impl View<'_> {
         (mut tentative, mut earlier): (Tentative, PlacedReplicas),
         within: Option<Allow<'_>>,
     ) -> DenyCause {
-        let DenyCause::Quota { quota, used, requested, limit } = cause else { return cause };
+        let (DenyCause::Quota { quota, .. } | DenyCause::KindQuota { quota, .. }) = cause else { return cause };
         let found = self.quota(quota).expect("a quota that denies exists");
         if found.scope.node == NodeScope::Each && found.measure != Measure::Nodes {
             return cause;
@@ -157,9 +157,9 @@ impl View<'_> {
                 Err(_) => break,
             }
         }
-        let counted = tentative.counted(found, NodeNo(u32::MAX));
+        let counted = tentative.counted(found, found.holder_of(ask), NodeNo(u32::MAX));
         let all = if found.measure == Measure::Nodes { counted.new_nodes } else { counted.amount };
-        DenyCause::Quota { quota, used, requested: requested.max(all), limit }
+        found.denial_of_all(cause, all)
     }
 
     /// The best node for one more replica among those that `within` allows.

@@ -3,7 +3,8 @@
 //! Heat decays in steps of a global grid that begins at the epoch, eight steps to a half-life. Between
 //! steps and records it is constant, so the heat at an instant follows from its last value and step.
 //! Cooling by `a` and then by `b` steps equals cooling by `a + b` steps, and cooling preserves the order
-//! of two nodes. The search relies on both.
+//! of two nodes. The search relies on both. Heat never falls below what the standing report of the node's agent adds
+//! (SEMANTICS 11).
 
 use crate::node::Condition;
 use leasehold_model::{Instant, Span};
@@ -34,6 +35,11 @@ pub(crate) fn of_report(before: Condition, after: Condition) -> u16 {
         + THROTTLED * risen(u8::from(before.throttled), u8::from(after.throttled))
 }
 
+/// The heat below which a node does not cool while this report of its agent stands.
+pub(crate) fn floor_of(standing: Condition) -> u16 {
+    of_report(Condition::default(), standing)
+}
+
 /// The step of the grid that contains an instant.
 pub(crate) fn step_at(now: Instant, half_life: Span) -> u64 {
     now.0 / (half_life.0 / STEPS_PER_HALF_LIFE).max(1)
@@ -46,15 +52,16 @@ fn cooled(level: u16) -> u16 {
     if level < HEAT_MIN { 0 } else { level }
 }
 
-/// A heat level and the step at which it was computed.
+/// A heat level, the step at which it was computed, and the level below which it does not fall.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Heat {
     pub(crate) level: u16,
     pub(crate) step: u64,
+    pub(crate) floor: u16,
 }
 
 impl Heat {
-    pub(crate) const NONE: Self = Self { level: 0, step: 0 };
+    pub(crate) const NONE: Self = Self { level: 0, step: 0, floor: 0 };
 
     #[inline]
     pub(crate) fn at_step(self, step: u64) -> u16 {
@@ -65,7 +72,7 @@ impl Heat {
             }
             level = cooled(level);
         }
-        level
+        level.max(self.floor)
     }
 
     /// The heat at an instant, which must not be before the last rise.
@@ -76,21 +83,29 @@ impl Heat {
     pub(crate) fn rise(&mut self, by: u16, now: Instant, half_life: Span) {
         if by > 0 {
             let step = step_at(now, half_life);
-            *self = Self { level: self.at_step(step).saturating_add(by).min(HEAT_MAX), step };
+            *self = Self { level: self.at_step(step).saturating_add(by).min(HEAT_MAX), step, ..*self };
+        }
+    }
+
+    /// Another report stands from now on. The heat is kept and falls from there.
+    pub(crate) fn set_floor(&mut self, floor: u16, now: Instant, half_life: Span) {
+        if floor != self.floor {
+            let step = step_at(now, half_life);
+            *self = Self { level: self.at_step(step), step, floor };
         }
     }
 
     /// Converts the heat to the grid of a new half-life.
     pub(crate) fn regrid(&mut self, now: Instant, old: Span, new: Span) {
-        if self.level > 0 {
-            *self = Self { level: self.at(now, old), step: step_at(now, new) };
+        if *self != Self::NONE {
+            *self = Self { level: self.at(now, old), step: step_at(now, new), ..*self };
         }
     }
 
-    /// The lesser of two heats, as of the later of their steps. It is the lesser at all later steps, too.
+    /// A heat that is at no later step above either of two heats.
     pub(crate) fn least(self, other: Self) -> Self {
         let step = self.step.max(other.step);
-        Self { level: self.at_step(step).min(other.at_step(step)), step }
+        Self { level: self.at_step(step).min(other.at_step(step)), step, floor: self.floor.min(other.floor) }
     }
 }
 
@@ -102,11 +117,11 @@ mod tests {
     #[test]
     fn it_halves_in_eight_steps_and_ends() {
         for level in (0..=HEAT_MAX).step_by(20) {
-            let half = Heat { level, step: 5 }.at_step(13);
+            let half = Heat { level, step: 5, floor: 0 }.at_step(13);
             assert!(half.abs_diff(level / 2) <= 1 || half == 0 && level < 21, "{level} became {half}");
         }
-        assert_eq!(Heat { level: 1000, step: 0 }.at_step(8), 500);
-        assert_eq!(Heat { level: 1000, step: 0 }.at_step(u64::MAX), 0);
+        assert_eq!(Heat { level: 1000, ..Heat::NONE }.at_step(8), 500);
+        assert_eq!(Heat { level: 1000, ..Heat::NONE }.at_step(u64::MAX), 0);
     }
 
     /// The bounds of the search rely on this.
@@ -115,9 +130,14 @@ mod tests {
         for level in 0..=HEAT_MAX {
             assert!(level == 0 || cooled(level) < level);
             assert!(level == 0 || cooled(level) >= cooled(level - 1));
-            let heat = Heat { level, step: 0 };
-            let later = Heat { level: heat.at_step(3), step: 3 };
-            assert_eq!(heat.at_step(11), later.at_step(11));
+            for floor in [0, level / 2, level] {
+                let heat = Heat { level, step: 0, floor };
+                let later = Heat { level: heat.at_step(3), step: 3, floor };
+                assert_eq!(heat.at_step(11), later.at_step(11));
+                let other = Heat { level: 300, step: 2, floor: 150 };
+                let least = heat.least(other);
+                assert!((2..40).all(|step| least.at_step(step) <= heat.at_step(step).min(other.at_step(step))));
+            }
         }
     }
 
@@ -128,6 +148,18 @@ mod tests {
         assert_eq!(of_report(calm, bad), 2 * LOAD + ERRORS + THROTTLED);
         assert_eq!(of_report(bad, calm), 0);
         assert_eq!(of_report(bad, Condition { errors: Level::Critical, ..calm }), ERRORS);
+    }
+
+    #[test]
+    fn a_standing_report_keeps_its_heat() {
+        let half_life = Span::from_secs(8);
+        let at = Instant::from_secs;
+        let mut heat = Heat::NONE;
+        heat.rise(300, at(0), half_life);
+        heat.set_floor(200, at(0), half_life);
+        assert_eq!([0, 4, 8, 80, 8000].map(|secs| heat.at(at(secs), half_life)), [300, 212, 200, 200, 200]);
+        heat.set_floor(0, at(8000), half_life);
+        assert_eq!([8000, 8008, 8080].map(|secs| heat.at(at(secs), half_life)), [200, 99, 0]);
     }
 
     #[test]

@@ -1,198 +1,209 @@
-//! Idempotency keys: recorded together with the command they protect, and remembered for a window of time.
+//! Idempotency keys: recorded together with the command they protect, and remembered for a time (SEMANTICS 11).
+//!
+//! Keys of commands that can safely be repeated (renewals, releases, readiness, activity) are remembered briefly and not
+//! counted. All others are remembered for a whole window, unless their tenant has so many that the oldest must go.
 
-use crate::index::Index;
+mod key_index;
+mod key_store;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use key_index::KeyIndex;
+use key_store::{Chunks, KeyQueue};
+use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, IDEMPOTENCY_KEYS_SURE_MAX, IDEMPOTENCY_SURE};
 use leasehold_model::{Instant, Span, TenantNo};
-use std::collections::VecDeque;
 
 /// An idempotency key that was used: when, and for which command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RememberedKey {
     pub(crate) stamp: Instant,
-    /// The first record of the command.
-    pub(crate) sequence: u64,
-    /// Kept as bytes: the alignment of a `u128` would make every key eight bytes longer.
-    scope: [u8; 16],
-    pub(crate) payload: [u8; 16],
-    pub(crate) owner: Option<TenantNo>,
+    /// The first record of the command, and [`BRIEF`] if the key is remembered briefly.
+    place: u64,
+    /// The hash of the owner, the principal and the key (`command::key_scope`).
+    pub(crate) scope: u64,
+    /// The hash of the command.
+    pub(crate) payload: u64,
 }
+
+const BRIEF: u64 = 1 << 63;
 
 impl RememberedKey {
-    pub(crate) fn new(stamp: Instant, scope: u128, owner: Option<TenantNo>, payload: [u8; 16], sequence: u64) -> Self {
-        Self { stamp, sequence, scope: scope.to_ne_bytes(), payload, owner }
+    pub(crate) fn new(stamp: Instant, sequence: u64, scope: u64, payload: u64) -> Self {
+        Self { stamp, place: sequence & !BRIEF, scope, payload }
     }
 
-    /// The hash of the owner, the principal and the key (`command::key_scope`).
-    pub(crate) fn scope(&self) -> u128 {
-        u128::from_ne_bytes(self.scope)
+    fn brief(self) -> Self {
+        Self { place: self.place | BRIEF, ..self }
     }
-}
 
-/// Keys are stored in chunks of this size, so that growing does not move them.
-const CHUNK: usize = 1024;
+    /// The first record of the command.
+    pub(crate) fn sequence(&self) -> u64 {
+        self.place & !BRIEF
+    }
 
-/// The remembered keys in the order of their records. Stamps never decrease, so the oldest keys are always in front.
-/// Nothing can be looked up here: only deciding does that, with a [`KeyIndex`].
-#[derive(Clone, Debug, Default)]
-pub(crate) struct RememberedKeys {
-    /// The key at position `p` is in the chunk for the positions with the same `p / CHUNK`.
-    chunks: VecDeque<Vec<RememberedKey>>,
-    /// How many keys have been forgotten, which is also the position of the first remembered one.
-    forgotten: u64,
-    /// The position after the last key.
-    end: u64,
-}
+    fn is_brief(&self) -> bool {
+        self.place & BRIEF != 0
+    }
 
-/// The index of the chunk among the remaining ones, and the offset in it.
-fn chunk_and_offset(position: u64, forgotten: u64) -> (usize, usize) {
-    let chunk = position / CHUNK as u64 - forgotten / CHUNK as u64;
-    let offset = position % CHUNK as u64;
-    (
-        usize::try_from(chunk).expect("the number of chunks fits in memory"),
-        usize::try_from(offset).expect("below a small constant"),
-    )
+    /// Whether the key is no longer valid at `now`, even if nobody has removed it yet.
+    pub(crate) fn is_over(&self, now: Instant, window: Span) -> bool {
+        is_over(self.stamp, now, if self.is_brief() { sure(window) } else { window })
+    }
 }
 
 fn is_over(stamp: Instant, now: Instant, window: Span) -> bool {
     stamp.saturating_add(window) <= now
 }
 
-impl RememberedKeys {
-    fn at(&self, position: u64) -> &RememberedKey {
-        let (chunk, offset) = chunk_and_offset(position, self.forgotten);
-        &self.chunks[chunk][offset]
-    }
-
-    pub(crate) fn newest(&self) -> Option<&RememberedKey> {
-        self.chunks.back().and_then(|chunk| chunk.last())
-    }
-
-    /// Adds the newest key and returns its position.
-    pub(crate) fn add(&mut self, key: RememberedKey) -> u64 {
-        if self.chunks.back().is_none_or(|chunk| chunk.len() == CHUNK) {
-            self.chunks.push_back(Vec::with_capacity(CHUNK));
-        }
-        self.chunks.back_mut().expect("a chunk was added if there was none").push(key);
-        self.end += 1;
-        self.end - 1
-    }
-
-    /// Forgets keys whose window is over at `stamp`, the stamp of a record, and reports each with its position.
-    #[inline]
-    pub(crate) fn sweep(&mut self, stamp: Instant, window: Span, mut forgotten: impl FnMut(u64, &RememberedKey)) {
-        while self.forgotten < self.end {
-            let oldest = self.at(self.forgotten);
-            if !is_over(oldest.stamp, stamp, window) {
-                return;
-            }
-            forgotten(self.forgotten, oldest);
-            self.forgotten += 1;
-            if self.forgotten.is_multiple_of(CHUNK as u64) {
-                self.chunks.pop_front();
-            }
-        }
-    }
-
-    /// Every remembered key, oldest first.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &RememberedKey> + '_ {
-        let (_, gone) = chunk_and_offset(self.forgotten, self.forgotten);
-        let mut chunks = self.chunks.iter();
-        let first = chunks.next().map_or(&[][..], |oldest| &oldest[gone..]);
-        first.iter().chain(chunks.flatten())
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        usize::try_from(self.end - self.forgotten).expect("the keys fit in memory")
-    }
+/// How long every key is remembered. Earlier versions let the window be shorter than what is sure today.
+fn sure(window: Span) -> Span {
+    window.min(IDEMPOTENCY_SURE)
 }
 
-/// Finds remembered keys, and counts them by owner. It follows from the keys of a state and is not part of one (ADR 18).
+/// Whose key it is, and for how long it is remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum KeptAs {
+    /// Counted to this tenant, or to nobody.
+    Counted(Option<TenantNo>),
+    Brief,
+}
+
+/// At most this many keys are removed for one record, so that no record has to wait for the removal of a million.
+const REMOVED_PER_RECORD: usize = 4;
+
+/// How many keys are remembered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KeyLimits {
+    /// A tenant with more keys loses the oldest ones that are past the time for which they are sure.
+    pub(crate) counted: u32,
+    /// A tenant with so many keys that are all within that time may add no others.
+    pub(crate) sure: u32,
+}
+
+pub(crate) const KEY_LIMITS: KeyLimits =
+    KeyLimits { counted: IDEMPOTENCY_KEYS_PER_TENANT_MAX, sure: IDEMPOTENCY_KEYS_SURE_MAX };
+
+/// The remembered keys: one queue for each tenant and one for brief keys, each in the order of the records. Stamps never
+/// decrease, so the oldest keys are always in front. Nothing can be looked up here: only deciding does that, with a
+/// [`KeyIndex`].
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeyIndex {
-    /// Positions by scope. Only the lower halves are stored, which are enough to distinguish the remembered ones.
-    positions: Index,
-    /// The number of keys without an owner, then of those of each tenant by tenant number.
-    per_owner: Vec<u32>,
-}
-
-/// Scopes are hashes already, but a forged snapshot may contain any scopes and must not make lookups slow.
-#[expect(clippy::cast_possible_truncation, reason = "both halves are folded in")]
-fn hash(scope: u128) -> u64 {
-    (scope as u64 ^ (scope >> 64) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "fewer than 2^32 keys are remembered at a time")]
-fn lower_half(position: u64) -> u32 {
-    position as u32
+pub(crate) struct RememberedKeys {
+    chunks: Chunks,
+    brief: KeyQueue,
+    /// The keys that are counted to nobody, then those of each tenant by tenant number.
+    counted: Vec<KeyQueue>,
+    /// The queue in `counted` that is examined with the next record.
+    examined: u32,
 }
 
 fn owner_index(owner: Option<TenantNo>) -> usize {
     owner.map_or(0, |tenant| tenant.0 as usize + 1)
 }
 
-impl KeyIndex {
-    /// An index of all remembered keys.
-    pub(crate) fn of(keys: &RememberedKeys) -> Self {
-        let mut index = Self::default();
-        index.reserve(keys.len());
-        (keys.forgotten..).zip(keys.in_order()).for_each(|(position, key)| index.add(position, key));
-        index
+impl RememberedKeys {
+    pub(crate) fn at(&self, slot: u32) -> &RememberedKey {
+        self.chunks.at(slot)
     }
 
-    pub(crate) fn reserve(&mut self, keys: usize) {
-        self.positions.reserve(keys);
-    }
-
-    pub(crate) fn add(&mut self, position: u64, key: &RememberedKey) {
-        self.positions.insert(hash(key.scope()), lower_half(position));
-        let owner = owner_index(key.owner);
-        if self.per_owner.len() <= owner {
-            self.per_owner.resize(owner + 1, 0);
+    /// Adds the newest key and returns its slot.
+    pub(crate) fn add(&mut self, key: RememberedKey, kept: KeptAs) -> u32 {
+        let KeptAs::Counted(owner) = kept else {
+            return self.brief.push(&mut self.chunks, key.brief());
+        };
+        let owner = owner_index(owner);
+        if self.counted.len() <= owner {
+            self.counted.resize_with(owner + 1, KeyQueue::default);
         }
-        self.per_owner[owner] += 1;
+        self.counted[owner].push(&mut self.chunks, key)
     }
 
-    pub(crate) fn remove(&mut self, position: u64, key: &RememberedKey) {
-        self.positions.remove(hash(key.scope()), lower_half(position));
-        self.per_owner[owner_index(key.owner)] -= 1;
-    }
-
-    /// Loads where a scope is looked up.
-    pub(crate) fn touch(&self, scope: u128) -> u64 {
-        u64::from(self.positions.touch(hash(scope)))
-    }
-
-    /// The key with this scope among `keys`, even if its window is over.
-    pub(crate) fn lookup<'k>(&self, keys: &'k RememberedKeys, scope: u128) -> Option<&'k RememberedKey> {
-        let whole = |half: u32| keys.forgotten + u64::from(half.wrapping_sub(lower_half(keys.forgotten)));
-        let position = self.positions.find(hash(scope), |half| keys.at(whole(half)).scope() == scope)?;
-        Some(keys.at(whole(position)))
-    }
-
-    /// The key with this scope, if it was used within `window` before `now`.
-    pub(crate) fn find<'k>(
-        &self,
-        keys: &'k RememberedKeys,
-        scope: u128,
-        now: Instant,
-        window: Span,
-    ) -> Option<&'k RememberedKey> {
-        self.lookup(keys, scope).filter(|key| !is_over(key.stamp, now, window))
-    }
-
-    /// Whether the owner has `limit` keys that were used within `window` before `now`.
-    pub(crate) fn is_full(
-        &self,
-        keys: &RememberedKeys,
+    /// Removes the oldest keys of an owner that is about to get another one, if it has too many of them. Keys that are
+    /// sure to be remembered stay.
+    pub(crate) fn make_room(
+        &mut self,
         owner: Option<TenantNo>,
-        limit: u32,
         now: Instant,
         window: Span,
-    ) -> bool {
-        let kept = self.per_owner.get(owner_index(owner)).copied().unwrap_or(0);
-        // Keys whose window is over may not be swept yet; they are subtracted only when the limit seems reached.
-        kept >= limit && {
-            let over = keys.in_order().take_while(|c| is_over(c.stamp, now, window));
-            kept as usize - over.filter(|c| c.owner == owner).count() >= limit as usize
+        limits: KeyLimits,
+        mut removed: impl FnMut(u32, &RememberedKey),
+    ) {
+        let Some(queue) = self.counted.get_mut(owner_index(owner)) else { return };
+        for _ in 0..REMOVED_PER_RECORD {
+            if queue.len() < limits.counted || !is_over(queue.oldest(), now, sure(window)) {
+                return;
+            }
+            let (slot, key) = queue.pop(&mut self.chunks);
+            removed(slot, &key);
         }
+    }
+
+    /// Removes keys whose time is over at `stamp`, the stamp of a record, and reports each with its slot. Some may stay a
+    /// little longer: a record removes few keys and examines one tenant.
+    #[inline]
+    pub(crate) fn sweep(&mut self, stamp: Instant, window: Span, mut removed: impl FnMut(u32, &RememberedKey)) {
+        let chunks = &mut self.chunks;
+        let mut sweep = |queue: &mut KeyQueue, window| {
+            for _ in 0..REMOVED_PER_RECORD {
+                if queue.len() == 0 || !is_over(queue.oldest(), stamp, window) {
+                    return false;
+                }
+                let (slot, key) = queue.pop(chunks);
+                removed(slot, &key);
+            }
+            true
+        };
+        sweep(&mut self.brief, sure(window));
+        if let Some(queue) = self.counted.get_mut(self.examined as usize)
+            && sweep(queue, window)
+        {
+            return;
+        }
+        self.examined += 1;
+        if self.examined as usize >= self.counted.len() {
+            self.examined = 0;
+        }
+    }
+
+    /// Whether the owner has used so many keys in the time for which keys are sure that it may use no others.
+    pub(crate) fn is_full(&self, owner: Option<TenantNo>, now: Instant, window: Span, limits: KeyLimits) -> bool {
+        let queue = self.counted.get(owner_index(owner));
+        queue.is_some_and(|queue| queue.len() >= limits.sure && !is_over(queue.oldest(), now, sure(window)))
+    }
+
+    /// The number of queues: that of brief keys, that of keys without an owner, and those of the tenants.
+    pub(crate) fn queues(&self) -> usize {
+        1 + self.counted.len()
+    }
+
+    fn queue_at(&self, queue: usize) -> &KeyQueue {
+        if queue == 0 { &self.brief } else { &self.counted[queue - 1] }
+    }
+
+    pub(crate) fn queue_len(&self, queue: usize) -> u32 {
+        self.queue_at(queue).len()
+    }
+
+    /// The keys of one queue with their slots, oldest first.
+    pub(crate) fn queue(&self, queue: usize) -> impl Iterator<Item = (u32, &RememberedKey)> + '_ {
+        self.queue_at(queue).slots().map(|slot| (slot, self.at(slot)))
+    }
+
+    /// The queue of a tenant that is examined next. It decides which keys are removed when, so it is in snapshots.
+    pub(crate) fn examined(&self) -> u32 {
+        self.examined
+    }
+
+    /// What a snapshot says besides the keys.
+    pub(crate) fn restore(&mut self, examined: u32, queues: usize) -> Result<(), &'static str> {
+        if queues == 0 || (examined > 0 && examined as usize + 1 >= queues) {
+            return Err("a queue of idempotency keys that does not exist");
+        }
+        self.counted.resize_with(queues - 1, KeyQueue::default);
+        self.examined = examined;
+        Ok(())
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        (0..self.queues()).map(|queue| self.queue_len(queue) as usize).sum()
     }
 }

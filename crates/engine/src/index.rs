@@ -8,14 +8,18 @@ type Cell = u64;
 const TAKEN: Cell = 1 << 32;
 const CELLS_MIN: usize = 64;
 
+/// An index of which at most `FULL` eighths are used. It grows by a factor of `GROWTH` quarters.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Index {
-    /// Their number is zero or a power of two. An entry is at its home cell or after it, without an empty cell between.
+pub(crate) struct Index<const FULL: usize, const GROWTH: usize> {
+    /// An entry is at its home cell or after it, without an empty cell between. After the last cell comes the first.
     cells: Vec<Cell>,
-    /// How far a hash is shifted to the right to get its home cell.
-    shift: u32,
     len: usize,
 }
+
+/// At most half full, so that a lookup takes few steps.
+pub(crate) type Fast = Index<4, 8>;
+/// At least three fifths full, once it is large, so that an entry takes at most 13.4 bytes.
+pub(crate) type Dense = Index<6, 5>;
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower half is the position")]
 fn place(cell: Cell) -> u32 {
@@ -26,24 +30,29 @@ fn cell(hash: u64, place: u32) -> Cell {
     (hash & !u64::from(u32::MAX)) | TAKEN | Cell::from(place)
 }
 
-impl Index {
+impl<const FULL: usize, const GROWTH: usize> Index<FULL, GROWTH> {
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// The home cell of an entry; the upper bits of the entry are those of its hash.
+    /// The home cell of an entry: the upper half of the hash, scaled to the number of cells.
     #[inline]
     fn home(&self, cell: Cell) -> usize {
-        usize::try_from(cell >> self.shift).expect("the shift leaves as many bits as a cell number has")
+        let scaled = ((cell >> 32) * self.cells.len() as u64) >> 32;
+        usize::try_from(scaled).expect("less than the number of cells")
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.cells.len() { 0 } else { at + 1 }
     }
 
     /// The position stored under `hash` for which `is_it` is true.
     #[inline]
     pub(crate) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
-        let cells = self.cells.as_slice();
         let wanted = cell(hash, 0);
         let mut at = self.home(wanted);
-        while let Some(found) = cells.get(at & cells.len().wrapping_sub(1)) {
+        while let Some(found) = self.cells.get(at) {
             if (found ^ wanted) < TAKEN {
                 if is_it(place(*found)) {
                     return Some(place(*found));
@@ -51,7 +60,7 @@ impl Index {
             } else if *found == 0 {
                 return None;
             }
-            at += 1;
+            at = self.after(at);
         }
         None
     }
@@ -63,9 +72,8 @@ impl Index {
 
     /// Adds a position that is not in the index.
     pub(crate) fn insert(&mut self, hash: u64, place: u32) {
-        // At most half full, so that runs stay short.
-        if (self.len + 1) * 2 > self.cells.len() {
-            self.resize((self.cells.len() * 2).max(CELLS_MIN));
+        if (self.len + 1) * 8 > self.cells.len() * FULL {
+            self.resize((self.cells.len() * GROWTH / 4).max(CELLS_MIN));
         }
         self.put(cell(hash, place));
         self.len += 1;
@@ -73,42 +81,41 @@ impl Index {
 
     #[inline]
     fn put(&mut self, cell: Cell) {
-        let mask = self.cells.len() - 1;
         let mut at = self.home(cell);
-        while self.cells[at & mask] != 0 {
-            at += 1;
+        while self.cells[at] != 0 {
+            at = self.after(at);
         }
-        self.cells[at & mask] = cell;
+        self.cells[at] = cell;
     }
 
     /// Removes a position that is in the index, and closes the gap.
     pub(crate) fn remove(&mut self, hash: u64, place: u32) {
-        let mask = self.cells.len() - 1;
         let gone = cell(hash, place);
         let mut gap = self.home(gone);
-        while self.cells[gap & mask] != gone {
-            assert!(self.cells[gap & mask] != 0, "the removed position is in the index");
-            gap += 1;
+        while self.cells[gap] != gone {
+            assert!(self.cells[gap] != 0, "the removed position is in the index");
+            gap = self.after(gap);
         }
+        let cells = self.cells.len();
+        let distance = |from: usize, to: usize| if to >= from { to - from } else { to + cells - from };
         let mut at = gap;
         loop {
-            at += 1;
-            let next = self.cells[at & mask];
+            at = self.after(at);
+            let next = self.cells[at];
             if next == 0 {
                 break;
             }
-            let from_home = at.wrapping_sub(self.home(next)) & mask;
-            if from_home >= at - gap {
-                self.cells[gap & mask] = next;
+            if distance(self.home(next), at) >= distance(gap, at) {
+                self.cells[gap] = next;
                 gap = at;
             }
         }
-        self.cells[gap & mask] = 0;
+        self.cells[gap] = 0;
         self.len -= 1;
     }
 
     pub(crate) fn reserve(&mut self, more: usize) {
-        let cells = ((self.len + more) * 2).next_power_of_two().max(CELLS_MIN);
+        let cells = ((self.len + more) * 8).div_ceil(FULL).max(CELLS_MIN);
         if cells > self.cells.len() {
             self.resize(cells);
         }
@@ -117,10 +124,7 @@ impl Index {
     fn resize(&mut self, cells: usize) {
         assert!(cells <= 1 << 31, "fewer than 2^31 cells");
         let before = std::mem::replace(&mut self.cells, vec![0; cells]);
-        self.shift = 64 - cells.trailing_zeros();
-        for cell in before.into_iter().filter(|cell| *cell != 0) {
-            self.put(cell);
-        }
+        before.into_iter().filter(|cell| *cell != 0).for_each(|cell| self.put(cell));
     }
 }
 
@@ -132,8 +136,13 @@ mod tests {
     /// Compares with a map, using hashes that collide often and that wrap around the end of the array.
     #[test]
     fn it_finds_what_was_filed_and_nothing_else() {
+        finds_what_was_filed_and_nothing_else(Fast::default);
+        finds_what_was_filed_and_nothing_else(Dense::default);
+    }
+
+    fn finds_what_was_filed_and_nothing_else<const F: usize, const G: usize>(new: fn() -> Index<F, G>) {
         for crowd in [1u64, 7, 64, u64::MAX] {
-            let mut index = Index::default();
+            let mut index = new();
             let mut filed: BTreeMap<u32, u64> = BTreeMap::new();
             let mut dice = 1u64;
             for step in 0..4000u32 {
@@ -153,6 +162,16 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_large_dense_index_takes_few_bytes_for_an_entry() {
+        let mut index = Dense::default();
+        for n in 0..100_000u32 {
+            index.insert(u64::from(n).wrapping_mul(0x9e37_79b9_7f4a_7c15), n);
+            let bytes = index.cells.len() * size_of::<Cell>();
+            assert!(index.len() < 1000 || bytes * 10 <= index.len() * 134, "{bytes} bytes for {} entries", index.len());
         }
     }
 }

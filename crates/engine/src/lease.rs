@@ -1,10 +1,12 @@
 //! Live leases, from the grant to the confirmed teardown.
 
-use crate::index::Index;
+use crate::holder::Named;
+use crate::index::Fast as Index;
 use crate::timer::{Entry, TimerKind};
 use leasehold_model::{
     AllocationNo, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,
 };
+use std::sync::Arc;
 
 words! {
     /// The phase of a live lease (SEMANTICS 3). Closed leases are removed from the table.
@@ -61,6 +63,9 @@ pub struct Lease {
     pub user: Option<UserNo>,
     /// The allocation whose gang it belongs to.
     pub of: Option<AllocationNo>,
+    /// The sequence from which its correlation ID is derived if the caller gave none.
+    pub(crate) request: u64,
+    pub(crate) named: Option<Arc<Named>>,
     pub node: NodeNo,
     pub pool: PoolNo,
     /// The tenant's accounting tag at the grant, as an index into the state's list of tags.

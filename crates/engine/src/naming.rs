@@ -10,7 +10,7 @@ use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    Role, Span, TenantNo, TokenNo, UserNo,
+    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.
@@ -83,7 +83,7 @@ macro_rules! unnamed {
 
 // Leases and allocations have no names; people also know them by number.
 unnamed!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
-unnamed!(usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
+unnamed!(ResourceKind, usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
 
 impl Phrase for CeilingScope {
     fn phrase(&self, naming: &dyn Naming) -> String {

@@ -3,7 +3,7 @@
 use crate::custody::{Claimer, Custody};
 use crate::heat::Heat;
 use crate::lease::NONE;
-use leasehold_model::{ClassNo, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
+use leasehold_model::{ClassNo, Instant, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
 /// How a node's capacity of one class is split. The six parts add up to the capacity (SEMANTICS 3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -175,6 +175,8 @@ pub struct Node {
     pub last_generation: u64,
     pub condition: Condition,
     pub heat: Heat,
+    /// The deadline of the last teardown that was not confirmed here.
+    pub(crate) fenced_at: Option<Instant>,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
     /// The number of its leases that are being revoked or torn down.
@@ -200,6 +202,7 @@ impl Node {
             last_generation: 0,
             condition: Condition::default(),
             heat: Heat::NONE,
+            fenced_at: None,
             classes: Vec::new(),
             ending: 0,
             first_lease: NONE,
@@ -242,6 +245,10 @@ impl Node {
 
     pub fn split(&self, class: ClassNo) -> CapacitySplit {
         let Some(c) = self.class(class) else { return CapacitySplit::default() };
+        // All of a lost node is offline, whatever becomes of its leases (SEMANTICS 11).
+        if self.lost {
+            return CapacitySplit { offline: c.capacity, ..CapacitySplit::default() };
+        }
         let free = c.free();
         // The idle capacity of a claimed node is charged to its claimer, so it does not count as offline.
         let is_usable = matches!(self.custody, Custody::Open | Custody::Claimed(_));

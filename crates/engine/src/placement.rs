@@ -22,7 +22,7 @@ pub(crate) use tentative::{Counted, Tentative};
 
 use crate::ask::{Allow, Ask};
 use crate::node::Node;
-use crate::quota::Verdict;
+use crate::quota::{Count, Verdict};
 use crate::state::{Pool, State, entry};
 use crate::view::View;
 use leasehold_model::body::Members;
@@ -34,7 +34,7 @@ use search::Search;
 pub(crate) struct Wanted<'a> {
     pub(crate) ask: &'a Ask<'a>,
     /// Quotas whose verdict depends on the node, with the amount that the replica adds to each.
-    pub(crate) node_quotas: &'a [(QuotaNo, u64)],
+    pub(crate) node_quotas: &'a [(QuotaNo, Count)],
     /// Nodes of the replicas that were placed before; locality is measured to them.
     pub(crate) peers: &'a [NodeNo],
     /// The capacity that those replicas take.
@@ -64,7 +64,7 @@ impl Pool {
 
 impl<'a> Wanted<'a> {
     /// A query for the first replica: it has no peers, and nothing is taken yet.
-    pub(crate) fn one(ask: &'a Ask<'a>, node_quotas: &'a [(QuotaNo, u64)]) -> Self {
+    pub(crate) fn one(ask: &'a Ask<'a>, node_quotas: &'a [(QuotaNo, Count)]) -> Self {
         Self { ask, node_quotas, peers: &[], tentative: Tentative::NOTHING, within: None }
     }
 
@@ -159,8 +159,9 @@ impl State {
         let mut verdicts = Vec::new();
         for (number, asked) in wanted.node_quotas {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
-            let taken = wanted.tentative.counted(quota, node.number);
-            match quota.judge_with(*asked, Some((node.pool, node.number)), wanted.ask.now, taken) {
+            let holder = quota.holder_of(wanted.ask);
+            let taken = wanted.tentative.counted(quota, holder, node.number);
+            match quota.judge_with(*asked, holder, Some((node.pool, node.number)), wanted.ask.now, taken) {
                 Verdict::Within => {}
                 Verdict::Refused(cause) => return Err(cause),
                 verdict => verdicts.push((*number, verdict)),

@@ -8,6 +8,7 @@
 
 mod eviction_bound;
 mod planner;
+mod takeover;
 mod trial;
 
 pub(crate) use eviction_bound::EvictionBounds;
@@ -17,13 +18,13 @@ use crate::ask::Ask;
 use crate::gang::{DomainId, domain_of};
 use crate::lease::Lease;
 use crate::node::Node;
+use crate::placement::Tentative;
 use crate::state::{State, entry};
 use crate::view::View;
 use eviction_bound::EvictionBound;
 use leasehold_model::body::{Leases, ReplicaPlacement};
-use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};
-use planner::Planner;
+use planner::{Planner, Victims};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -31,8 +32,13 @@ use std::collections::BTreeSet;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Plan {
     pub(crate) places: Vec<ReplicaPlacement>,
+    /// Leases that are evicted.
     pub(crate) victims: Leases,
     pub(crate) quanta: u64,
+    /// Leases that are ending already and whose capacity is needed.
+    pub(crate) awaited: Leases,
+    /// The allocations whose reservations are taken over.
+    pub(crate) dropped: Vec<AllocationNo>,
 }
 
 /// Leases that are evicted together: those of one allocation, or of one request.
@@ -83,40 +89,40 @@ fn least_cost<'g>(
 }
 
 impl View<'_> {
-    /// Whether anything could be evicted for an ask, on any node. This is the cheapest check that can rule it out.
+    /// Whether anything could be evicted or taken over for an ask, on any node. This is the cheapest check that can rule
+    /// it out.
     pub(crate) fn could_evict(&self, ask: &Ask<'_>) -> bool {
         let is_evictable = |(class, _): &(_, _)| self.placement.evictables.below(*class, ask.priority) > 0;
         // Claimed nodes run only sensitive work, which is never evicted.
-        ask.priority != Priority::Scavenger && ask.claimer.is_none() && ask.asks.iter().any(is_evictable)
+        ask.priority != Priority::Scavenger
+            && ask.claimer.is_none()
+            && (ask.asks.iter().any(is_evictable) || self.has_reservation_below(ask.priority))
     }
 
-    /// Plans the evictions that let the gang fit; `None` if none would, or if there would be too many.
-    pub(crate) fn plan_preemption(&self, ask: &Ask<'_>, of_nodes: &NodeQuotas) -> Option<Plan> {
+    /// Plans the evictions that let the gang fit. `base` are the reservations that are taken over.
+    fn plan_evictions(
+        &self,
+        ask: &Ask<'_>,
+        of_nodes: &NodeQuotas,
+        base: &Tentative,
+    ) -> Option<(Vec<ReplicaPlacement>, Victims)> {
         let bounds = self.least_costs(ask);
-        let (places, victims) = match ask.home() {
-            None => Planner::new(*self, ask, of_nodes, &bounds, None).place_all()?,
-            Some(domain) => {
-                // Try the domain with the lowest eviction cost for a first replica, then the next untried one.
-                let mut tried: BTreeSet<DomainId> = BTreeSet::new();
-                loop {
-                    let untried = |node: &Node| domain_of(node, domain).is_some_and(|id| !tried.contains(&id));
-                    let first = Planner::new(*self, ask, of_nodes, &bounds, Some(&untried)).place_one(&[])?;
-                    let here = self.node(first.node).and_then(|node| domain_of(node, domain));
-                    let within = |node: &Node| domain_of(node, domain) == here;
-                    if let Some(planned) = Planner::new(*self, ask, of_nodes, &bounds, Some(&within)).place_all() {
-                        break planned;
-                    }
-                    tried.extend(here);
-                }
-            }
+        let Some(domain) = ask.home() else {
+            return Planner::new(*self, ask, of_nodes, &bounds, None).after(base).place_all();
         };
-        let mut victims: Vec<LeaseNo> = victims.values().flatten().copied().collect();
-        victims.sort_unstable();
-        if victims.is_empty() || victims.len() > LEASES_PER_RECORD_MAX {
-            return None;
+        // Try the domain with the lowest eviction cost for a first replica, then the next untried one.
+        let mut tried: BTreeSet<DomainId> = BTreeSet::new();
+        loop {
+            let untried = |node: &Node| domain_of(node, domain).is_some_and(|id| !tried.contains(&id));
+            let first = Planner::new(*self, ask, of_nodes, &bounds, Some(&untried)).after(base).place_one(&[])?;
+            let here = self.node(first.node).and_then(|node| domain_of(node, domain));
+            let within = |node: &Node| domain_of(node, domain) == here;
+            let inside = Planner::new(*self, ask, of_nodes, &bounds, Some(&within)).after(base);
+            if let Some(planned) = inside.place_all() {
+                return Some(planned);
+            }
+            tried.extend(here);
         }
-        let quanta = victims.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.quanta.0).sum();
-        Some(Plan { places, victims: victims.into_iter().collect(), quanta })
     }
 
     /// What one more replica would evict, on the nodes with the lowest eviction cost, lowest first.
@@ -132,7 +138,8 @@ impl View<'_> {
                 let members = units.iter().filter_map(|unit| self.members_of(*unit)).flatten();
                 let mut victims: Vec<LeaseNo> = members.map(|lease| lease.number).collect();
                 victims.sort_unstable();
-                Some(PossibleEviction { node, highest, gangs, quanta, victims })
+                // Where a replica fits already, nothing is evicted.
+                (!victims.is_empty()).then_some(PossibleEviction { node, highest, gangs, quanta, victims })
             })
             .collect();
         all.sort_unstable_by_key(|one| (one.highest, one.gangs, one.quanta, one.node));

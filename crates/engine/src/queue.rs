@@ -13,7 +13,9 @@ use crate::allocation::Allocation;
 use crate::custody::Claimer;
 use crate::node::Node;
 use leasehold_model::body::Asks;
-use leasehold_model::{AllocationNo, Domain, Instant, Name, PoolNo, Priority, ProjectNo, Span, TenantNo};
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, Domain, Instant, Name, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
+};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,6 +60,8 @@ pub(crate) struct ShapeKey {
     /// The project, for tenants whose limits depend on the node or on evictions: whether their allocations fit tells
     /// nothing about those of others. `None` for all other tenants.
     pub(crate) project: Option<ProjectNo>,
+    /// The user and the app instance, for the same tenants: quotas may count by them.
+    pub(crate) holder: (Option<UserNo>, Option<AppInstanceNo>),
 }
 
 impl ShapeKey {
@@ -80,6 +84,7 @@ impl ShapeKey {
             ttl: spec.ttl,
             claimer: allocation.claimer(),
             project: own_shapes.then_some(allocation.project),
+            holder: if own_shapes { (allocation.user, spec.app_instance) } else { (None, None) },
         }
     }
 }

@@ -1,12 +1,15 @@
-//! Limits on what a tenant may hold (SEMANTICS 4).
+//! Limits on what a tenant may hold (SEMANTICS 4 and 11).
 
 use crate::allocation::Allocation;
 use crate::lease::Lease;
 use crate::node::Node;
+use crate::overage::Overage;
 use crate::placement::Counted;
+use crate::state::State;
+use leasehold_model::body::QuotaPut;
 use leasehold_model::{
-    ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo,
-    QuotaScope,
+    AppInstanceNo, ClassNo, DenyCause, Fraction, HolderScope, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo,
+    Priority, ProjectNo, QuotaNo, QuotaScope, ResourceKind, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -19,33 +22,93 @@ pub struct Episode {
     pub below_since: Option<Instant>,
 }
 
+/// An amount that counts in a quota: quanta, leases, nodes or allocations. Quotas on a kind count in parts of a billing
+/// unit, see [`Quota::per_unit`].
+pub(crate) type Count = u128;
+
+/// The user and the app instance whose use a quota counts separately; `None` where it counts all together.
+pub(crate) type Holder = (Option<UserNo>, Option<AppInstanceNo>);
+
+/// What counts against a limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) used: Count,
+    /// By node: quanta or leases for `NodeScope::Each`, leases and claims for `Measure::Nodes`.
+    pub(crate) by_node: BTreeMap<NodeNo, Count>,
+}
+
+/// A user, an app instance and a node with their use.
+pub(crate) type UsedLine = (Option<UserNo>, Option<AppInstanceNo>, Option<NodeNo>, Fraction);
+
 /// A limit with the amount that counts against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quota {
     pub number: QuotaNo,
     pub scope: QuotaScope,
     pub measure: Measure,
+    /// The limit that applies now.
     pub limit: LimitKind,
-    /// Quanta, leases or distinct nodes, by measure.
-    pub used: u64,
-    /// By node: quanta or leases for `NodeScope::Each`, leases and claims for `Measure::Nodes`.
-    pub(crate) by_node: BTreeMap<NodeNo, u64>,
+    /// Set while a temporary limit applies.
+    pub temporary: Option<Temporary>,
+    /// How many parts of a billing unit it counts in: the least common multiple of the `quanta_per_unit` of the classes
+    /// of its kind, so that the sum over these classes is exact. One for quotas that are not on a kind.
+    pub(crate) per_unit: u64,
+    tallies: BTreeMap<Holder, Tally>,
     pub episode: Option<Episode>,
+    pub(crate) overage: Overage,
+}
+
+/// What follows when a temporary limit ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Temporary {
+    pub base: LimitKind,
+    pub until: Instant,
 }
 
 /// The properties of a lease, held or requested, that quotas depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
     pub(crate) project: ProjectNo,
+    pub(crate) user: Option<UserNo>,
+    pub(crate) app_instance: Option<AppInstanceNo>,
     pub(crate) class: ClassNo,
+    pub(crate) kind: ResourceKind,
+    pub(crate) quanta_per_unit: u64,
     pub(crate) priority: Priority,
     pub(crate) quanta: u64,
 }
 
-impl Facts {
-    pub(crate) fn of(lease: &Lease) -> Self {
-        Self { project: lease.project, class: lease.class, priority: lease.priority, quanta: lease.quanta.0 }
+impl State {
+    pub(crate) fn facts_of(&self, lease: &Lease) -> Facts {
+        let spec = self.class(lease.class).expect("a lease's class exists");
+        Facts {
+            project: lease.project,
+            user: lease.user,
+            app_instance: self.app_instance_of(lease.number),
+            class: lease.class,
+            kind: spec.kind,
+            quanta_per_unit: spec.quanta_per_unit,
+            priority: lease.priority,
+            quanta: lease.quanta.0,
+        }
     }
+
+    /// The least common multiple of the `quanta_per_unit` of all classes of a kind; `None` if it is too large.
+    pub(crate) fn parts_per_unit(&self, kind: ResourceKind) -> Option<u64> {
+        let of_kind = self.classes().filter(|(_, spec)| spec.kind == kind);
+        common_multiple(of_kind.map(|(_, spec)| spec.quanta_per_unit))
+    }
+}
+
+/// The most parts of a billing unit in which a quota on a kind can count.
+pub(crate) const PARTS_PER_UNIT_MAX: u64 = 1 << 32;
+
+/// The least common multiple, if it is at most [`PARTS_PER_UNIT_MAX`].
+pub(crate) fn common_multiple(mut numbers: impl Iterator<Item = u64>) -> Option<u64> {
+    numbers.try_fold(1u64, |sum, number| {
+        let divisor = Fraction::new(u128::from(sum), number).denominator();
+        sum.checked_mul(divisor).filter(|parts| *parts <= PARTS_PER_UNIT_MAX)
+    })
 }
 
 /// The verdict of one quota on one request.
@@ -58,20 +121,143 @@ pub(crate) enum Verdict {
     Refused(DenyCause),
 }
 
+/// Whether a holder is in the scope; work without one is not.
+fn is_of<T: Copy + PartialEq>(scope: Option<HolderScope<T>>, holder: Option<T>) -> bool {
+    scope.is_none_or(|scope| holder.is_some_and(|holder| scope.covers(holder)))
+}
+
 impl Quota {
-    pub(crate) fn new(number: QuotaNo, scope: QuotaScope, measure: Measure, limit: LimitKind) -> Self {
-        Self { number, scope, measure, limit, used: 0, by_node: BTreeMap::new(), episode: None }
+    pub(crate) fn new(put: &QuotaPut) -> Self {
+        let (limit, temporary) = in_force(put);
+        Self {
+            number: put.quota,
+            scope: put.scope.clone(),
+            measure: put.measure,
+            limit,
+            temporary,
+            per_unit: 1,
+            tallies: BTreeMap::new(),
+            episode: None,
+            overage: Overage::default(),
+        }
+    }
+
+    /// Replaces the limits.
+    pub(crate) fn put_limits(&mut self, put: &QuotaPut) {
+        (self.limit, self.temporary) = in_force(put);
+    }
+
+    /// Ends the temporary limit.
+    pub(crate) fn end_temporary(&mut self) {
+        if let Some(Temporary { base, .. }) = self.temporary.take() {
+            self.limit = base;
+        }
+    }
+
+    /// The limit without a temporary one.
+    pub fn base(&self) -> LimitKind {
+        self.temporary.map_or(self.limit, |temporary| temporary.base)
+    }
+
+    /// Changes the size of the parts in which a quota on a kind counts. Both sizes divide what is counted.
+    pub(crate) fn set_per_unit(&mut self, per_unit: u64) {
+        let (from, to) = (u128::from(self.per_unit), u128::from(per_unit));
+        for tally in self.tallies.values_mut() {
+            let counts = tally.by_node.values_mut().filter(|_| self.measure == Measure::Quanta);
+            for count in counts.chain(Some(&mut tally.used).filter(|_| self.measure == Measure::Quanta)) {
+                *count = *count * to / from;
+            }
+        }
+        if self.measure == Measure::Quanta {
+            self.overage.sum = self.overage.sum * to / from;
+        }
+        self.per_unit = per_unit;
+    }
+
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.tallies.values()
+    }
+
+    /// The amount that counts against it now, over all holders; in billing units if the quota is on a kind.
+    pub fn used(&self) -> Fraction {
+        self.in_units(self.tallies.values().map(|tally| tally.used).sum())
+    }
+
+    /// The highest use of one that it counts separately, or else all use.
+    pub fn most_used(&self) -> Fraction {
+        let counts = self.tallies.values().map(|tally| match self.scope.node {
+            NodeScope::Each => tally.by_node.values().copied().max().unwrap_or(0),
+            NodeScope::All | NodeScope::One(_) => tally.used,
+        });
+        self.in_units(counts.max().unwrap_or(0))
     }
 
     /// The use on each node, for quotas that count nodes or each node separately.
-    pub fn used_by_node(&self) -> impl Iterator<Item = (NodeNo, u64)> + '_ {
-        self.by_node.iter().map(|(node, used)| (*node, *used))
+    pub fn used_by_node(&self) -> impl Iterator<Item = (NodeNo, u128)> + '_ {
+        let mut sums: BTreeMap<NodeNo, u128> = BTreeMap::new();
+        for (node, used) in self.tallies.values().flat_map(|tally| &tally.by_node) {
+            *sums.entry(*node).or_default() += used;
+        }
+        sums.into_iter()
+    }
+
+    /// The use of each user, app instance and node that it counts separately, without zeros.
+    pub fn used_lines(&self) -> impl Iterator<Item = UsedLine> + '_ {
+        self.tallies.iter().flat_map(|((user, app), tally)| {
+            let line = |node, used| (*user, *app, node, self.in_units(used));
+            let by_node = self.scope.node == NodeScope::Each;
+            let each = tally.by_node.iter().filter(move |_| by_node).map(move |(node, used)| line(Some(*node), *used));
+            each.chain((!by_node).then(|| line(None, tally.used)))
+        })
+    }
+
+    /// Loads its counts.
+    pub(crate) fn touch(&self) -> u64 {
+        self.tallies.first_key_value().map_or(0, |(_, tally)| u64::from(tally.used > 0))
+    }
+
+    pub(crate) fn in_units(&self, count: Count) -> Fraction {
+        Fraction::new(count, self.per_unit)
+    }
+
+    /// A limit in the parts in which it counts.
+    pub(crate) fn in_parts(&self, limit: u64) -> Count {
+        u128::from(limit) * u128::from(self.per_unit)
+    }
+
+    /// The holder under whom the work of a user and an app instance is counted.
+    pub(crate) fn holder(&self, user: Option<UserNo>, app_instance: Option<AppInstanceNo>) -> Holder {
+        let further = &self.scope.further;
+        (
+            user.filter(|_| further.user == Some(HolderScope::Each)),
+            app_instance.filter(|_| further.app_instance == Some(HolderScope::Each)),
+        )
+    }
+
+    fn tally_of(&self, holder: Holder) -> Option<&Tally> {
+        self.tallies.get(&holder)
+    }
+
+    pub(crate) fn used_of(&self, holder: Holder) -> Count {
+        self.tally_of(holder).map_or(0, |tally| tally.used)
+    }
+
+    pub(crate) fn used_on(&self, holder: Holder, node: NodeNo) -> Option<Count> {
+        self.tally_of(holder)?.by_node.get(&node).copied()
+    }
+
+    /// Whether it would count a request if the request named a user and an app instance.
+    pub(crate) fn concerns_anyone(&self, facts: &Facts) -> bool {
+        self.scope.project.is_none_or(|p| p == facts.project)
+            && self.scope.class.is_none_or(|c| c == facts.class)
+            && self.scope.further.kind.is_none_or(|k| k == facts.kind)
+            && self.scope.covers_priority(facts.priority)
     }
 
     fn concerns(&self, facts: &Facts) -> bool {
-        self.scope.project.is_none_or(|p| p == facts.project)
-            && self.scope.class.is_none_or(|c| c == facts.class)
-            && self.scope.priority.is_none_or(|p| p == facts.priority)
+        self.concerns_anyone(facts)
+            && is_of(self.scope.further.user, facts.user)
+            && is_of(self.scope.further.app_instance, facts.app_instance)
     }
 
     pub(crate) fn covers(&self, pool: PoolNo, node: NodeNo) -> bool {
@@ -87,9 +273,12 @@ impl Quota {
         self.scope.pool.is_some() || self.scope.node != NodeScope::All || self.measure == Measure::Nodes
     }
 
-    fn amount(&self, facts: &Facts) -> u64 {
+    fn amount(&self, facts: &Facts) -> Count {
         match self.measure {
-            Measure::Quanta => facts.quanta,
+            Measure::Quanta if self.scope.further.kind.is_some() => {
+                u128::from(facts.quanta) * u128::from(self.per_unit / facts.quanta_per_unit)
+            }
+            Measure::Quanta => u128::from(facts.quanta),
             Measure::Leases | Measure::Nodes => 1,
             // Allocations are counted whole, not by their leases.
             Measure::Allocations => 0,
@@ -98,31 +287,62 @@ impl Quota {
 
     /// How much a request would add to this quota. For quotas on nodes it is at most one; whether the
     /// node is new is known only when it is chosen.
-    pub(crate) fn asked(&self, asks: &[Facts]) -> u64 {
+    pub(crate) fn asked(&self, asks: &[Facts]) -> Count {
         let sum = asks.iter().filter(|f| self.concerns(f)).map(|f| self.amount(f)).sum();
-        if self.measure == Measure::Nodes { u64::min(sum, 1) } else { sum }
+        if self.measure == Measure::Nodes { u128::min(sum, 1) } else { sum }
     }
 
-    /// Whether it counts the claims of a project: quotas on nodes do, unless they are limited to a class or a priority.
-    fn counts_claim(&self, project: ProjectNo) -> bool {
+    /// Whether it counts the claims of a project and a user: quotas on nodes do, unless they are limited to a class, a
+    /// kind, a priority or an app instance.
+    fn counts_claim(&self, project: ProjectNo, user: UserNo) -> bool {
+        let further = &self.scope.further;
         self.measure == Measure::Nodes
             && self.scope.project.is_none_or(|of| of == project)
             && self.scope.class.is_none()
             && self.scope.priority.is_none()
+            && further.kind.is_none()
+            && further.app_instance.is_none()
+            && is_of(further.user, Some(user))
     }
 
     /// The verdict on claiming several nodes at once. A claim has no deadline, so it may not use a burst.
-    pub(crate) fn judge_claim(&self, project: ProjectNo, nodes: &[&Node]) -> Verdict {
-        if !self.counts_claim(project) {
+    pub(crate) fn judge_claim(&self, project: ProjectNo, user: UserNo, nodes: &[&Node]) -> Verdict {
+        if !self.counts_claim(project, user) {
             return Verdict::Within;
         }
-        let is_new = |node: &&&Node| self.covers(node.pool, node.number) && !self.by_node.contains_key(&node.number);
-        let requested = nodes.iter().filter(is_new).count() as u64;
-        let (quota, used, limit) = (self.number, self.used, self.limit.limit());
+        let holder = self.holder(Some(user), None);
+        let is_new = |node: &&&Node| self.covers(node.pool, node.number) && self.used_on(holder, node.number).is_none();
+        let requested = nodes.iter().filter(is_new).count() as u128;
+        let (used, limit) = (self.used_of(holder), self.limit.limit());
         match self.limit {
             LimitKind::Soft { .. } => Verdict::Within,
-            _ if requested == 0 || used.saturating_add(requested) <= limit => Verdict::Within,
-            _ => Verdict::Refused(DenyCause::Quota { quota, used, requested, limit }),
+            _ if requested == 0 || used.saturating_add(requested) <= u128::from(limit) => Verdict::Within,
+            _ => Verdict::Refused(self.denial(used, requested, limit)),
+        }
+    }
+
+    /// The denial of a request that would exceed a limit.
+    fn denial(&self, used: Count, requested: Count, limit: u64) -> DenyCause {
+        let quota = self.number;
+        if self.scope.further.kind.is_some() && self.measure == Measure::Quanta {
+            let (used, requested) = (self.in_units(used), self.in_units(requested));
+            return DenyCause::KindQuota { quota, used, requested, limit };
+        }
+        let whole = |count: Count| u64::try_from(count).unwrap_or(u64::MAX);
+        DenyCause::Quota { quota, used: whole(used), requested: whole(requested), limit }
+    }
+
+    /// The same denial with at least this much requested.
+    pub(crate) fn denial_of_all(&self, cause: DenyCause, all: Count) -> DenyCause {
+        let parts = |units: Fraction| units.numerator() * u128::from(self.per_unit / units.denominator());
+        match cause {
+            DenyCause::Quota { used, requested, limit, .. } => {
+                self.denial(u128::from(used), u128::from(requested).max(all), limit)
+            }
+            DenyCause::KindQuota { used, requested, limit, .. } => {
+                self.denial(parts(used), parts(requested).max(all), limit)
+            }
+            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => cause,
         }
     }
 
@@ -130,81 +350,112 @@ impl Quota {
     pub(crate) fn count_claim(
         &mut self,
         project: ProjectNo,
+        user: UserNo,
         at: (PoolNo, NodeNo),
         added: bool,
         stamp: Instant,
     ) -> Option<Instant> {
-        if self.tally_claim(project, at, added) { self.settle_episode(stamp) } else { None }
+        self.settle_overage(stamp);
+        if self.tally_claim(project, user, at, added) { self.settle_episode(stamp) } else { None }
     }
 
-    pub(crate) fn tally_claim(&mut self, project: ProjectNo, (pool, node): (PoolNo, NodeNo), added: bool) -> bool {
-        if !self.counts_claim(project) || !self.covers(pool, node) {
+    pub(crate) fn tally_claim(
+        &mut self,
+        project: ProjectNo,
+        user: UserNo,
+        (pool, node): (PoolNo, NodeNo),
+        added: bool,
+    ) -> bool {
+        if !self.counts_claim(project, user) || !self.covers(pool, node) {
             return false;
         }
-        self.tally_node(node, 1, added);
-        self.used = self.by_node.len() as u64;
+        self.change_tally(self.holder(Some(user), None), |tally| {
+            tally.count_node(node, 1, added);
+            tally.used = tally.by_node.len() as u128;
+        });
         true
     }
 
-    fn tally_node(&mut self, node: NodeNo, amount: u64, added: bool) {
-        let here = self.by_node.entry(node).or_insert(0);
-        *here = if added { *here + amount } else { *here - amount };
-        if *here == 0 {
-            self.by_node.remove(&node);
+    fn change_tally(&mut self, holder: Holder, change: impl FnOnce(&mut Tally)) {
+        let tally = self.tallies.entry(holder).or_default();
+        change(tally);
+        if tally.used == 0 && tally.by_node.is_empty() {
+            self.tallies.remove(&holder);
         }
     }
 
     /// Counts an allocation that holds capacity in or out. Returns when a burst timer must be set.
     pub(crate) fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant) -> Option<Instant> {
+        self.settle_overage(stamp);
         if self.tally_allocation(allocation, added) { self.settle_episode(stamp) } else { None }
     }
 
     pub(crate) fn tally_allocation(&mut self, allocation: &Allocation, added: bool) -> bool {
-        let counts = self.counts_allocation(allocation.project, allocation.spec.priority);
+        let (user, app_instance) = (allocation.user, allocation.spec.app_instance);
+        let counts = self.counts_allocation(allocation.project, allocation.spec.priority, user, app_instance);
         if counts {
-            self.used = if added { self.used + 1 } else { self.used - 1 };
+            self.change_tally(self.holder(user, app_instance), |tally| {
+                tally.used = if added { tally.used + 1 } else { tally.used - 1 };
+            });
         }
         counts
     }
 
-    /// Whether it counts the allocations of a project with a priority.
-    pub(crate) fn counts_allocation(&self, project: ProjectNo, priority: Priority) -> bool {
+    /// Whether it counts the allocations of a project and its holder with a priority.
+    pub(crate) fn counts_allocation(
+        &self,
+        project: ProjectNo,
+        priority: Priority,
+        user: Option<UserNo>,
+        app_instance: Option<AppInstanceNo>,
+    ) -> bool {
         self.measure == Measure::Allocations
             && self.scope.project.is_none_or(|p| p == project)
-            && self.scope.priority.is_none_or(|p| p == priority)
+            && self.scope.covers_priority(priority)
+            && is_of(self.scope.further.user, user)
+            && is_of(self.scope.further.app_instance, app_instance)
     }
 
-    /// The verdict on adding `asked`, on the node `on` if the quota depends on the node.
-    pub(crate) fn judge(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant) -> Verdict {
-        self.judge_with(asked, on, now, Counted::default())
+    /// The verdict on adding `asked` for a holder, on the node `on` if the quota depends on the node.
+    pub(crate) fn judge(&self, asked: Count, holder: Holder, on: Option<(PoolNo, NodeNo)>, now: Instant) -> Verdict {
+        self.judge_with(asked, holder, on, now, Counted::default())
     }
 
     /// As [`Self::judge`], with what earlier replicas of the same decision have `taken`.
-    pub(crate) fn judge_with(&self, asked: u64, on: Option<(PoolNo, NodeNo)>, now: Instant, taken: Counted) -> Verdict {
+    pub(crate) fn judge_with(
+        &self,
+        asked: Count,
+        holder: Holder,
+        on: Option<(PoolNo, NodeNo)>,
+        now: Instant,
+        taken: Counted,
+    ) -> Verdict {
         if asked == 0 {
             return Verdict::Within;
         }
+        let all_used = self.used_of(holder);
         // What earlier replicas have taken is part of the same request, so it counts as requested, not as used.
         let (used, asked) = match on {
-            None => (self.used, asked + taken.amount),
+            None => (all_used, asked + taken.amount),
             Some((pool, node)) if !self.covers(pool, node) => return Verdict::Within,
             Some((_, node)) => match (self.measure, self.scope.node) {
                 // A node that is already in use adds nothing; but if the limit is below the use, new grants are denied.
                 (Measure::Nodes, _) => {
-                    let held = self.by_node.contains_key(&node) || taken.here > 0;
-                    (self.used, taken.new_nodes + u64::from(!held))
+                    let held = self.used_on(holder, node).is_some() || taken.here > 0;
+                    (all_used, taken.new_nodes + u128::from(!held))
                 }
-                (_, NodeScope::Each) => (self.by_node.get(&node).copied().unwrap_or(0), asked + taken.here),
-                _ => (self.used, asked + taken.amount),
+                (_, NodeScope::Each) => (self.used_on(holder, node).unwrap_or(0), asked + taken.here),
+                _ => (all_used, asked + taken.amount),
             },
         };
         let after = used.saturating_add(asked);
-        let refuse = |limit| Verdict::Refused(DenyCause::Quota { quota: self.number, used, requested: asked, limit });
+        let is_over = |limit| after > self.in_parts(limit);
+        let refuse = |limit| Verdict::Refused(self.denial(used, asked, limit));
         match self.limit {
-            LimitKind::Hard { limit } if after > limit => refuse(limit),
-            LimitKind::Soft { limit } if after > limit => Verdict::OverSoft,
-            LimitKind::Burst { limit, burst_limit, .. } if after > limit => {
-                if after > burst_limit {
+            LimitKind::Hard { limit } if is_over(limit) => refuse(limit),
+            LimitKind::Soft { limit } if is_over(limit) => Verdict::OverSoft,
+            LimitKind::Burst { limit, burst_limit, .. } if is_over(limit) => {
+                if is_over(burst_limit) {
                     return refuse(burst_limit);
                 }
                 let ends_at = self.episode_end(now);
@@ -217,10 +468,15 @@ impl Quota {
         }
     }
 
+    /// Whether use is over the base limit of a burst quota, which counts all holders together.
+    fn is_over_base(&self, limit: u64) -> bool {
+        self.used_of((None, None)) > self.in_parts(limit)
+    }
+
     /// The latest deadline of a renewal while use is over the base limit; `None` if the quota does not limit it.
-    pub(crate) fn renewal_limit(&self, lease: &Lease, now: Instant) -> Option<Instant> {
+    pub(crate) fn renewal_limit(&self, facts: &Facts, lease: &Lease, now: Instant) -> Option<Instant> {
         let LimitKind::Burst { limit, .. } = self.limit else { return None };
-        let over = self.used > limit && self.concerns(&Facts::of(lease)) && self.covers(lease.pool, lease.node);
+        let over = self.is_over_base(limit) && self.concerns(facts) && self.covers(lease.pool, lease.node);
         over.then(|| self.episode_end(now))
     }
 
@@ -231,26 +487,29 @@ impl Quota {
     }
 
     /// Counts a lease in or out, at a record's stamp. Returns when a burst timer must be set.
-    pub(crate) fn count(&mut self, lease: &Lease, added: bool, stamp: Instant) -> Option<Instant> {
-        if self.tally(lease, added) { self.settle_episode(stamp) } else { None }
+    pub(crate) fn count(&mut self, lease: &Lease, facts: &Facts, added: bool, stamp: Instant) -> Option<Instant> {
+        self.settle_overage(stamp);
+        if self.tally(lease, facts, added) { self.settle_episode(stamp) } else { None }
     }
 
     /// Adds or subtracts what a lease uses. Returns whether the quota counts the lease.
-    pub(crate) fn tally(&mut self, lease: &Lease, added: bool) -> bool {
-        let facts = Facts::of(lease);
-        if !self.concerns(&facts) || !self.covers(lease.pool, lease.node) {
+    pub(crate) fn tally(&mut self, lease: &Lease, facts: &Facts, added: bool) -> bool {
+        if !self.concerns(facts) || !self.covers(lease.pool, lease.node) {
             return false;
         }
-        let amount = self.amount(&facts);
-        let by_node = self.measure == Measure::Nodes || self.scope.node == NodeScope::Each;
-        if by_node {
-            self.tally_node(lease.node, amount, added);
-        }
-        self.used = match self.measure {
-            Measure::Nodes => self.by_node.len() as u64,
-            _ if added => self.used + amount,
-            _ => self.used - amount,
-        };
+        let amount = self.amount(facts);
+        let counts_nodes = self.measure == Measure::Nodes;
+        let by_node = counts_nodes || self.scope.node == NodeScope::Each;
+        self.change_tally(self.holder(facts.user, facts.app_instance), |tally| {
+            if by_node {
+                tally.count_node(lease.node, amount, added);
+            }
+            tally.used = match added {
+                _ if counts_nodes => tally.by_node.len() as u128,
+                true => tally.used + amount,
+                false => tally.used - amount,
+            };
+        });
         true
     }
 
@@ -261,7 +520,7 @@ impl Quota {
             self.episode = None;
             return None;
         };
-        let over = self.used > limit;
+        let over = self.is_over_base(limit);
         match &mut self.episode {
             None if over => self.episode = Some(Episode { started_at: stamp, below_since: None }),
             Some(episode) if over => episode.below_since = None,
@@ -278,5 +537,23 @@ impl Quota {
     pub(crate) fn episode_due(&self) -> Option<Instant> {
         let LimitKind::Burst { burst_ttl, .. } = self.limit else { return None };
         self.episode?.below_since.map(|since| since.saturating_add(burst_ttl))
+    }
+}
+
+/// The limit that applies while a record stands, and what follows it.
+fn in_force(put: &QuotaPut) -> (LimitKind, Option<Temporary>) {
+    match put.temporary {
+        Some(temporary) => (temporary.limit, Some(Temporary { base: put.limit, until: temporary.until })),
+        None => (put.limit, None),
+    }
+}
+
+impl Tally {
+    fn count_node(&mut self, node: NodeNo, amount: Count, added: bool) {
+        let here = self.by_node.entry(node).or_insert(0);
+        *here = if added { *here + amount } else { *here - amount };
+        if *here == 0 {
+            self.by_node.remove(&node);
+        }
     }
 }

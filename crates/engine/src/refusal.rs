@@ -9,7 +9,7 @@ use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    Role, Span, TenantNo, TokenNo, UserNo,
+    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo,
 };
 use std::fmt;
 
@@ -82,7 +82,7 @@ refusals! {
 
     BadIdempotencyKey { bytes: usize } Malformed "bad_idempotency_key" "an idempotency key must have 1 to 64 bytes; this one has {bytes}",
     IdempotencyMismatch { sequence: u64 } Conflict "idempotency_mismatch" "this idempotency key was used for another request, sealed as record {sequence}; use a new key",
-    TooManyIdempotencyKeys { limit: u32 } TooMany "too_many_idempotency_keys" "the tenant has {limit} idempotency keys within the window; wait until some of them are outside the window",
+    TooManyIdempotencyKeys { limit: u32 } TooMany "too_many_idempotency_keys" "the tenant has used {limit} idempotency keys within ten minutes; wait a moment, or send fewer requests with keys",
 
     UnknownTenant { tenant: TenantNo } NotFound "unknown_tenant" "there is no {tenant}",
     UnknownProject { project: ProjectNo } NotFound "unknown_project" "there is no {project} of this tenant",
@@ -192,7 +192,18 @@ refusals! {
     TooManyQuotas { limit: usize } Conflict "too_many_quotas" "a tenant has at most {limit} quotas",
     BurstBelowBase { limit: u64, burst_limit: u64 } Invalid "burst_below_base" "the burst limit {burst_limit} is below the base limit {limit}; it is a total, not an addition to the base limit",
     ZeroBurstTtl Invalid "zero_burst_ttl" "burst_ttl is zero; give a positive duration",
-    QuantaNeedClass Invalid "quanta_need_class" "a quota on quanta must name a class, because quanta of different classes do not add up",
+    QuantaNeedClass Invalid "quanta_need_class" "a quota on quanta must name a class or a kind, because quanta of different kinds do not add up",
+    QuotaExists { quota: QuotaNo } Conflict "quota_exists" "{quota} counts the same with the same type of limit; change its limit instead",
+    KindAndClass Invalid "kind_and_class" "a quota counts one class or all classes of a kind; name one of them",
+    KindHasNoCommonPart { kind: ResourceKind } Conflict "kind_has_no_common_part" "the classes of kind {kind} divide their units into too many different parts to be counted together; use a quota for each class",
+    AboveNeedsPriority Invalid "above_needs_priority" "name the lowest priority that the quota counts",
+    BurstPerHolder Invalid "burst_per_holder" "a burst quota counts all users and app instances together or one of them; it cannot count each one separately",
+    UntilPast { now: Instant } Invalid "until_past" "a temporary limit must end after the current time, {now}",
+    UntilNeedsBase Invalid "until_needs_base" "a new quota has no base limit to return to; create it without an end, then set the temporary limit",
+    PercentNeedsBase Invalid "percent_needs_base" "a new quota has no base limit of which a percentage could be taken; give an amount",
+    PercentTooLarge Invalid "percent_too_large" "the percentage of the base limit is too large",
+    QuotaNeedsUser { quota: QuotaNo } Invalid "quota_needs_user" "{quota} counts by user, so the request must name its user",
+    QuotaNeedsAppInstance { quota: QuotaNo } Invalid "quota_needs_app_instance" "{quota} counts by app instance, so the request must name its app instance",
     BurstPerNode Invalid "burst_per_node" "a burst quota counts all nodes together or one node; it cannot count each node separately",
     NodesPerNode Invalid "nodes_per_node" "a quota on nodes counts all nodes together; it cannot count each node separately",
     SettingOutOfRange { setting: &'static str, min: Span, max: Span } Invalid "setting_out_of_range" "{setting} must be between {min} and {max}",

@@ -1,10 +1,12 @@
 //! Repeats a sealed decision on the state on which it was made, and compares the records.
 
-use crate::command::{Command, Request, RequestLease};
+use crate::command::{Command, Request, RequestLease, SubmitAllocation};
 use crate::decide::Engine;
 use crate::state::State;
 use leasehold_model::body::{Body, Denied, Granted, Particulars};
-use leasehold_model::{AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record};
+use leasehold_model::{
+    AllocationSpec, AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record, WhenOverQuota,
+};
 
 /// The result of repeating a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,11 +39,14 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::Granted(granted) => of_command(Some(granted.rules_version), Command::Request(request_of_grant(granted))),
         Body::Denied(denied) => of_command(Some(denied.rules_version), Command::Request(request_of_denial(denied))),
         Body::AllocationDenied(denied) => {
-            of_command(Some(denied.rules_version), Command::SubmitAllocation(denied.spec.clone()))
+            of_command(Some(denied.rules_version), submission(&denied.spec, denied.when_over_quota))
         }
-        Body::AllocationSubmitted(submitted) => of_command(None, Command::SubmitAllocation(submitted.spec.clone())),
+        Body::AllocationSubmitted(submitted) => {
+            of_command(None, submission(&submitted.spec, submitted.when_over_quota))
+        }
         Body::AllocationPlaced(placed) => of_engine(Some(placed.rules_version)),
         Body::PreemptionDecided(decided) => of_engine(Some(decided.rules_version)),
+        Body::ReservationTakenOver(taken) => of_engine(Some(taken.rules_version)),
         Body::ReservationDropped(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) => of_engine(None),
         // A failure that the holder reports was not decided by the engine.
         Body::AllocationFailed(failed) if failed.end == AttemptEnd::Reported => None,
@@ -152,4 +157,8 @@ fn request_of_denial(denied: &Denied) -> RequestLease {
         app_instance,
         ..RequestLease::of(ClassNo(0), Quanta(0), denied.ttl)
     }
+}
+
+fn submission(spec: &AllocationSpec, when_over_quota: Option<WhenOverQuota>) -> Command {
+    Command::SubmitAllocation(SubmitAllocation { when_over_quota, ..spec.clone().into() })
 }

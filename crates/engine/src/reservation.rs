@@ -1,8 +1,10 @@
 //! Capacity that is reserved, and not billed, for an allocation whose victims are being torn down (SEMANTICS 3).
 
-use crate::node::NodeClass;
+use crate::lease::Phase;
+use crate::node::{Node, NodeClass};
+use crate::state::State;
 use leasehold_model::body::{Leases, Member, ReplicaPlacement};
-use leasehold_model::{ClassNo, NodeNo, Quanta};
+use leasehold_model::{ClassNo, LeaseNo, NodeNo, Quanta};
 
 /// The capacity of one class that is reserved for one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,5 +104,24 @@ impl Reservation {
 
     pub(crate) fn is_full(&self) -> bool {
         self.places.iter().flat_map(|place| &place.members).all(ReservedMember::is_full)
+    }
+}
+
+impl State {
+    /// Whether a reservation can no longer be filled: one of its nodes has left service, a lease that it waits for was
+    /// fenced, or something is missing where nothing is ending any more.
+    pub(crate) fn is_broken(&self, reservation: &Reservation) -> bool {
+        let node = |place: &ReservedReplica| self.node(place.node);
+        let is_available = |place: &ReservedReplica| node(place).is_some_and(Node::is_available);
+        let is_fenced = |lease: &LeaseNo| self.lease(*lease).is_some_and(|lease| lease.phase == Phase::Fenced);
+        let is_gone = |lease: &LeaseNo| self.lease(*lease).is_none();
+        // Another reservation may have been filled with the capacity of a victim, and leave that of its own.
+        let can_fill = |place: &&ReservedReplica| node(place).is_some_and(|node| node.ending > 0);
+        let mut missing = reservation.places.iter().filter(|place| !place.members.iter().all(ReservedMember::is_full));
+        !reservation.places.iter().all(is_available)
+            || reservation.victims.0.iter().any(is_fenced)
+            || !reservation.is_full()
+                && reservation.victims.0.iter().all(is_gone)
+                && !missing.any(|place| can_fill(&place))
     }
 }

@@ -7,29 +7,33 @@ mod allocations;
 mod ceilings;
 mod consistency;
 mod custody;
+mod keys;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
-use crate::idempotency::{KeyIndex, RememberedKey};
+use crate::holder::Named;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Agent, Condition, Node, NodeClass};
+use crate::overage::{OVERAGE_MAX, Overage};
 use crate::quota::{Episode, Quota};
 use crate::rate::{ChargePolicy, RateCard};
-use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no, entry_mut};
+use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no, entry, entry_mut};
 use crate::token::{Token, Tokens};
+use leasehold_model::body::QuotaPut;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
-use leasehold_model::{Instant, Name, NodeNo, Quanta, QuotaNo, TenantNo, TenantSettings, TokenNo};
+use leasehold_model::{
+    Instant, LimitKind, Name, NodeNo, Quanta, QuotaNo, TemporaryLimit, TenantNo, TenantSettings, TokenNo,
+};
 use sha2::{Digest, Sha256};
 use std::fmt;
+use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 10;
+const SNAPSHOT_VERSION: u32 = 14;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
-/// The smallest size of an encoded idempotency key: stamp, scope, owner, payload and sequence.
-const KEY_BYTES_MIN: usize = 8 + 16 + 1 + 16 + 1;
 
 /// Why bytes are not a snapshot of this version.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +88,7 @@ fn get_table<T>(
 impl State {
     /// The canonical encoding of the whole state.
     pub fn to_snapshot(&self) -> Vec<u8> {
-        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 52);
+        let mut out = Vec::with_capacity(256 + self.leases.len() * 72 + self.idempotency_keys.len() * 32);
         SNAPSHOT_VERSION.put(&mut out);
         self.size.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -115,14 +119,7 @@ impl State {
         self.gpu_time.put(&mut out);
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
-        put_varint(self.idempotency_keys.len() as u64, &mut out);
-        for key in self.idempotency_keys.in_order() {
-            key.stamp.put(&mut out);
-            key.scope().put(&mut out);
-            key.owner.put(&mut out);
-            key.payload.put(&mut out);
-            key.sequence.put(&mut out);
-        }
+        keys::put(&self.idempotency_keys, &mut out);
         out
     }
 
@@ -180,6 +177,9 @@ impl State {
         state.check_tenancy()?;
         state.check_nodes()?;
         state.rebuild_tenant_quotas()?;
+        if !state.counts_in_right_parts() {
+            return Err(BadSnapshot::Inconsistent("a quota that counts in wrong parts of a unit"));
+        }
         state.check_custody()?;
         state.rebuild_claims();
         let mut last = None;
@@ -193,6 +193,7 @@ impl State {
         }
         state.check_leased()?;
         ceilings::get(&mut state, r)?;
+        state.count_leases_in_quotas();
         state.gpu_time = Field::get(r)?;
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("usage is counted for leases that do not exist"));
@@ -202,15 +203,7 @@ impl State {
             return Err(BadSnapshot::Inconsistent("the list of closed leases has the wrong length"));
         }
         allocations::get(&mut state, r)?;
-        let keys = r.count(usize::MAX)?;
-        let mut index = KeyIndex::default();
-        index.reserve(keys.min(r.remaining() / KEY_BYTES_MIN));
-        for _ in 0..keys {
-            let (stamp, scope, owner) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-            let key = RememberedKey::new(stamp, scope, owner, Field::get(r)?, Field::get(r)?);
-            state.check_key(&key, &index)?;
-            index.add(state.idempotency_keys.add(key), &key);
-        }
+        keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();
         state.rebuild_queue();
@@ -238,6 +231,21 @@ impl State {
         Ok(())
     }
 
+    /// Counts all leases in the quotas. The app instances of leases must be decoded already.
+    fn count_leases_in_quotas(&mut self) {
+        for lease in self.leases.in_any_order().filter(|lease| lease.phase != Phase::Fenced) {
+            let tenant = entry(&self.tenants, lease.tenant.0).expect("it was checked before");
+            if tenant.quotas.is_empty() {
+                continue;
+            }
+            let facts = self.facts_of(lease);
+            for quota in &tenant.quotas {
+                let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
+                quota.tally(lease, &facts, true);
+            }
+        }
+    }
+
     fn restore_lease(&mut self, lease: Lease) {
         let tenant = entry_mut(&mut self.tenants, lease.tenant.0).expect("it was checked before");
         tenant.leases += 1;
@@ -252,12 +260,6 @@ impl State {
             _ => class.tearing_down += lease.quanta.0,
         }
         class.occupy_devices(lease.devices, lease.quanta, true);
-        if lease.phase != Phase::Fenced {
-            for index in 0..tenant.quotas.len() {
-                let quota = entry_mut(&mut self.quotas, tenant.quotas[index].0).expect("a listed quota exists");
-                quota.tally(&lease, true);
-            }
-        }
         if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
             self.count_ending(lease.node, true);
         }
@@ -286,7 +288,8 @@ impl State {
         let instance: Option<u128> = Field::get(r)?;
         node.agent = instance.map(|instance| Agent { generation: node.last_generation, instance });
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
-        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)? };
+        node.heat = Heat { level: Field::get(r)?, step: Field::get(r)?, floor: Field::get(r)? };
+        node.fenced_at = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -358,6 +361,8 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.condition.throttled.put(out);
     n.heat.level.put(out);
     n.heat.step.put(out);
+    n.heat.floor.put(out);
+    n.fenced_at.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);
@@ -410,14 +415,26 @@ fn get_charge_policy(number: u32, r: &mut Reader<'_>) -> Result<ChargePolicy, Ba
 fn put_quota(q: &Quota, out: &mut Vec<u8>) {
     q.scope.put(out);
     q.measure.put(out);
-    q.limit.put(out);
+    q.base().put(out);
+    q.temporary.map(|temporary| (q.limit, temporary.until)).put(out);
     q.episode.map(|e| (e.started_at, e.below_since)).put(out);
+    q.per_unit.put(out);
+    q.overage.sum.put(out);
+    q.overage.since.put(out);
 }
 
 fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> {
-    let mut quota = Quota::new(number, Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (scope, measure, limit) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let temporary: Option<(LimitKind, Instant)> = Field::get(r)?;
+    let temporary = temporary.map(|(limit, until)| TemporaryLimit { limit, until });
+    let mut quota = Quota::new(&QuotaPut { quota: number, scope, measure, limit, temporary });
     let episode: Option<(Instant, Option<Instant>)> = Field::get(r)?;
     quota.episode = episode.map(|(started_at, below_since)| Episode { started_at, below_since });
+    quota.per_unit = Field::get(r)?;
+    quota.overage = Overage { sum: Field::get(r)?, since: Field::get(r)? };
+    if quota.overage.sum >= OVERAGE_MAX {
+        return Err(BadSnapshot::Inconsistent("more use beyond a soft limit than there can be"));
+    }
     Ok(quota)
 }
 
@@ -447,6 +464,9 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.over_soft.put(out);
     l.of.put(out);
     l.crowd.put(out);
+    l.request.put(out);
+    l.workload().cloned().put(out);
+    l.named.as_ref().and_then(|named| named.correlation).put(out);
 }
 
 fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
@@ -455,7 +475,7 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         .0
         .checked_sub(u64::get(r)?)
         .ok_or(BadSnapshot::Inconsistent("a gang that begins after one of its members"))?;
-    Ok(Lease {
+    let mut lease = Lease {
         number,
         gang: leasehold_model::LeaseNo(gang),
         gang_len: Field::get(r)?,
@@ -482,7 +502,12 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         crowd: Field::get(r)?,
         node_next: NONE,
         node_prev: NONE,
-    })
+        request: Field::get(r)?,
+        named: None,
+    };
+    let named = Named { workload: Field::get(r)?, correlation: Field::get(r)? };
+    lease.named = (named != Named::default()).then(|| Arc::new(named));
+    Ok(lease)
 }
 
 fn put_gone(g: &Gone, out: &mut Vec<u8>) {

@@ -256,6 +256,11 @@ impl State {
     pub fn last_stamp(&self) -> Instant {
         self.last_stamp
     }
+    /// Whether the process that writes the journal has the rules of this version. What an earlier one wrote is folded
+    /// as it was.
+    pub(crate) fn follows_rules(&self, version: u32) -> bool {
+        self.rules_version.is_none_or(|own| own >= version)
+    }
     pub fn origin(&self) -> Option<&Name> {
         self.origin.as_ref()
     }

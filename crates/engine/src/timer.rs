@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 words! {
-    /// The kinds of timers, in the order of SEMANTICS 2 for equal instants. Missed heartbeats are part of that order,
+    /// The kinds of timers, in the order of SEMANTICS 2 and 11 for equal instants. Missed heartbeats are part of that order,
     /// too, but the cell watches them and asks the engine to declare a node lost.
     pub enum TimerKind {
         Expiry = 0 "expiry",
@@ -21,6 +21,7 @@ words! {
         Teardown = 2 "teardown",
         Wipe = 3 "wipe",
         Burst = 4 "burst",
+        QuotaUntil = 5 "quota_until",
     }
 }
 
@@ -47,6 +48,10 @@ impl Entry {
     pub(crate) fn burst(quota: QuotaNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Burst, u64::from(quota.0))
     }
+    /// The end of a quota's temporary limit.
+    pub(crate) fn quota_until(quota: QuotaNo, due: Instant) -> Self {
+        Self::new(due, TimerKind::QuotaUntil, u64::from(quota.0))
+    }
     /// The deadline of a node's wipe.
     pub(crate) fn wipe(node: NodeNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Wipe, u64::from(node.0))
@@ -60,9 +65,12 @@ impl Entry {
     fn is_wipe(self) -> bool {
         self.kind_and_id >> ID_BITS == TimerKind::Wipe as u64
     }
+    pub(crate) fn is_quota_until(self) -> bool {
+        self.kind_and_id >> ID_BITS == TimerKind::QuotaUntil as u64
+    }
     /// Whether it is the timer of a lease.
     pub(crate) fn is_of_lease(self) -> bool {
-        !self.is_burst() && !self.is_wipe()
+        !self.is_burst() && !self.is_wipe() && !self.is_quota_until()
     }
     pub(crate) fn id(self) -> u64 {
         self.kind_and_id & ((1 << ID_BITS) - 1)
@@ -98,6 +106,8 @@ impl Timers {
         }
         let burst = |quota: &Quota| Some(Reverse(Entry::burst(quota.number, quota.episode_due()?)));
         entries.extend(state.quotas().filter_map(burst));
+        let until = |quota: &Quota| Some(Reverse(Entry::quota_until(quota.number, quota.temporary?.until)));
+        entries.extend(state.quotas().filter_map(until));
         let wipe = |node: &Node| Some(Reverse(Entry::wipe(node.number, node.custody.wipe_due()?)));
         entries.extend(state.nodes().filter_map(wipe));
         self.heap = entries.into();

@@ -10,6 +10,8 @@ pub(crate) mod config;
 #[cfg(test)]
 mod documented;
 pub(crate) mod events;
+#[cfg(test)]
+mod filters;
 pub(crate) mod journal;
 pub(crate) mod key;
 pub(crate) mod lease;

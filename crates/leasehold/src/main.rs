@@ -13,6 +13,7 @@ mod journal_files;
 mod remote;
 mod serve;
 mod time_format;
+mod until;
 
 use clap::Parser;
 use cli::{Cli, Command};

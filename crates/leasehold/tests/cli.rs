@@ -95,7 +95,7 @@ fn the_report_adds_up() {
     for (pair, sequence) in exported.windows(2).zip(0u64..) {
         assert_eq!(pair[0]["sequence"], sequence);
         assert_eq!(pair[1]["prev_event_hash"], pair[0]["current_event_hash"]);
-        assert!(pair[1]["timestamp"].as_str().unwrap().parse::<u128>().unwrap() <= now);
+        assert!(pair[1]["timestamp_ns"].as_str().unwrap().parse::<u128>().unwrap() <= now);
     }
 }
 

@@ -15,6 +15,8 @@ mod example;
 mod explain;
 #[path = "client_cli/past.rs"]
 mod past;
+#[path = "client_cli/quota.rs"]
+mod quota;
 #[path = "client_cli/scrub.rs"]
 mod scrub;
 #[path = "client_cli/select.rs"]
@@ -22,7 +24,7 @@ mod select;
 #[path = "client_cli/words.rs"]
 mod words;
 
-use common::daemon::{Daemon, granted, refuses, tells};
+use common::daemon::{AllocationNumber, Daemon, granted, refuses, tells};
 use common::said;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -80,7 +82,8 @@ fn a_cluster_is_set_up_and_used() {
 
     // One lease of the gang is released, the other one revoked.
     tells(&daemon.by("ci.token", &format!("lease release {lease}")).ok(), &[&lease, "its capacity is free"]);
-    refuses(&daemon.by("ci.token", &format!("lease release {lease}")), 1, "lease_released");
+    tells(&daemon.by("ci.token", &format!("lease release {lease}")).ok(), &[&lease, "its capacity is free"]);
+    refuses(&daemon.by("ci.token", &format!("lease renew {lease} --ttl 1h")), 1, "lease_released");
     let second = daemon.json("lease list")["leases"][0]["id"].as_str().unwrap().to_owned();
     tells(&daemon.run(&format!("lease revoke {second} --grace 0s --reason policy")).ok(), &["no grace period"]);
     let lines = daemon.run("lease list").ok();
@@ -211,6 +214,18 @@ fn unknown_names_come_with_suggestions() {
     let typo = daemon.run("lease list");
     refuses(&typo, 1, "bad_settings_file");
     assert!(typo.err.contains("did you mean `url`"), "{typo:?}");
+}
+
+#[test]
+fn events_after_the_end_are_refused() {
+    let daemon = Daemon::with_cluster();
+    for command in ["events --after 4711", "events --follow --after 4711", "audit records --after 4711"] {
+        let refused = daemon.run(command);
+        refuses(&refused, 1, "beyond_end");
+        for words in ["none with the number 4711", "restored from an older copy", "without --after"] {
+            assert!(refused.err.contains(words), "{command}: {refused:?}");
+        }
+    }
 }
 
 #[test]

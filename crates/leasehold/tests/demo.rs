@@ -120,7 +120,7 @@ fn now() -> u128 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos()
 }
 fn stamp(record: &Value) -> u128 {
-    record["timestamp"].as_str().expect("a text").parse().expect("nanoseconds")
+    record["timestamp_ns"].as_str().expect("a text").parse().expect("nanoseconds")
 }
 
 /// Without our own client: anyone may ask.

@@ -3,6 +3,7 @@
 //! Each class has its own number of quanta per unit, so amounts of several classes have several denominators. There
 //! are few of them. Numerators are added as integers; fractions are reduced or rounded only for output.
 
+use crate::split::{half_even, round_wide};
 use ethnum::U256;
 use smallvec::SmallVec;
 use std::fmt;
@@ -129,11 +130,16 @@ impl<const DECIMALS: u32> Exact<DECIMALS> {
         let common = gcd(power_of_ten(decimals), denominator);
         let (numerator, denominator) =
             (numerator.checked_mul(power_of_ten(decimals) / common).ok_or(Overflow)?, denominator / common);
-        let (whole, rest) = (numerator / denominator, numerator % denominator);
-        // Compares `rest` with the remaining part, because doubling could overflow.
-        let other = denominator - rest;
-        let up = rest > other || (rest == other && whole % U256::new(2) == U256::ONE);
-        Ok(whole + U256::from(u8::from(up)))
+        Ok(half_even(numerator, denominator))
+    }
+
+    /// Several sums in units of `10^-decimals`, so that they add up to their total, which is rounded half to even.
+    pub fn rounded_together(sums: &[&Self], decimals: u32) -> Result<Vec<U256>, Overflow> {
+        assert!(decimals <= DECIMALS, "no more decimals than the sums have");
+        let denominator = Self::common_denominator(sums.iter().copied())?;
+        let step = denominator.checked_mul(power_of_ten(DECIMALS - decimals)).ok_or(Overflow)?;
+        let amounts = sums.iter().map(|sum| sum.numerator_over(denominator)).collect::<Result<Vec<_>, _>>()?;
+        round_wide(&amounts, step).ok_or(Overflow)
     }
 
     /// The sum as a decimal number, rounded half to even.

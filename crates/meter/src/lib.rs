@@ -16,7 +16,7 @@ pub mod timeline;
 pub use exact::{Exact, Money, Overflow, Units};
 pub use interval::{Window, billable_end};
 pub use rating::{Schedule, billionths_up, factor};
-pub use split::split;
+pub use split::{round_together, split};
 pub use timeline::{Event, Segment, SegmentHead, Timeline, Wanted};
 
 /// Quanta times nanoseconds.

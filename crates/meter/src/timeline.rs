@@ -233,6 +233,24 @@ impl Timeline {
         self.state_in_tail(at).level
     }
 
+    /// The level of some series at an instant, and their later changes in order of time. `series` must be sorted.
+    pub fn since(&self, series: &[u32], from: Instant, lookup: &impl Lookup) -> (Vec<i64>, Vec<Event>) {
+        let all = self.levels_at(from, lookup);
+        let levels = series.iter().map(|one| all[*one as usize]).collect();
+        let is_wanted = |one: u32| series.binary_search(&one).is_ok();
+        let mut later = Vec::new();
+        let start = self.heads.partition_point(|head| head.last <= from);
+        for head in &self.heads[start..] {
+            lookup.with(head.place, |segment| {
+                later.extend(segment.events(is_wanted).filter(|event| event.at > from));
+            });
+        }
+        let first = self.tail.partition_point(|event| event.at <= from);
+        later.extend(self.tail[first..].iter().filter(|event| is_wanted(event.series)));
+        later.sort_by_key(Event::order);
+        (levels, later)
+    }
+
     /// The state at an instant in the tail, or before all events.
     fn state_in_tail(&self, at: Instant) -> State {
         let until = self.tail.partition_point(|event| event.at <= at);

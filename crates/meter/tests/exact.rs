@@ -129,6 +129,29 @@ proptest! {
     }
 }
 
+/// The six parts of a capacity, or the lines of a report: rounded, they add up to their rounded total.
+#[test]
+fn what_is_rounded_together_adds_up() {
+    let third = Units::of(1, 3);
+    // 0.333…, three times, in billionths of billionths: each is a third of a step.
+    assert_eq!(Units::rounded_together(&[&third, &third, &third], 9), Ok(vec![U256::ONE, U256::ZERO, U256::ZERO]));
+    for seed in 0..500u64 {
+        let amount = |i: u64| u128::from((seed * 7919 + i * 104_729) % 1_000_003) * 1_000_003;
+        let sums: Vec<Units> = (0..1 + seed % 9).map(|i| Units::of(amount(i), 1 + (seed + i) % 11)).collect();
+        let refs: Vec<&Units> = sums.iter().collect();
+        let mut total = Units::default();
+        sums.iter().for_each(|sum| total.add_all(sum).expect("small"));
+        for decimals in [0, 2, 9] {
+            let parts = Units::rounded_together(&refs, decimals).expect("small");
+            assert_eq!(parts.iter().sum::<U256>(), total.rounded(decimals).expect("small"), "seed {seed}");
+            for (part, sum) in parts.iter().zip(&sums) {
+                let exact = sum.rounded(decimals).expect("small");
+                assert!(part.abs_diff(exact) <= U256::ONE, "no part is off by a step or more");
+            }
+        }
+    }
+}
+
 /// A numerator that shares its factors with both the class's denominator and the power of ten.
 #[test]
 fn ten_over_ten_is_not_nothing() {

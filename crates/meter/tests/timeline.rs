@@ -165,6 +165,22 @@ fn compare(both: &Both, draws: &[u64], groups: &[u32]) -> Result<(), TestCaseErr
     for (series, one) in (0..count).zip(naive) {
         prop_assert_eq!(i128::from(timeline.last_level(series)), one.changes.values().sum::<i128>());
     }
+    // From any instant on, the level there and the changes after it.
+    for from in &borders {
+        let (levels, later) = timeline.since(&some, Instant(*from), kept);
+        prop_assert!(later.is_sorted_by_key(|event| event.at));
+        for (one, level) in some.iter().zip(&levels) {
+            let known = &naive[*one as usize].changes;
+            prop_assert_eq!(i128::from(*level), known.range(..=from).map(|(_, delta)| delta).sum::<i128>());
+            let mut changes: BTreeMap<u64, i128> = BTreeMap::new();
+            for event in later.iter().filter(|event| event.series == *one) {
+                *changes.entry(event.at.0).or_default() += i128::from(event.delta);
+            }
+            let after = (std::ops::Bound::Excluded(*from), std::ops::Bound::Unbounded);
+            let expected: BTreeMap<u64, i128> = known.range(after).map(|(at, delta)| (*at, *delta)).collect();
+            prop_assert_eq!(changes, expected);
+        }
+    }
     // In groups, and each by itself, where highest levels that are known spare the reading.
     let grouped: Vec<u32> =
         groups.iter().take(naive.len()).map(|group| group.checked_sub(1).unwrap_or(NO_GROUP)).collect();

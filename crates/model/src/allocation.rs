@@ -66,6 +66,16 @@ words! {
     }
 }
 
+words! {
+    /// What becomes of an allocation that would exceed a quota when it is submitted.
+    pub enum WhenOverQuota {
+        /// It is denied.
+        Refuse = 1 "refuse",
+        /// It waits for quota headroom, unless it exceeds the base limit all by itself.
+        Wait = 2 "wait",
+    }
+}
+
 fields! {
     /// A request for an allocation: `replicas` times the asks, each replica on one node.
     pub struct AllocationSpec {

@@ -2,6 +2,7 @@
 
 mod admission;
 mod allocations;
+mod correlation;
 mod custody;
 mod lease_lists;
 
@@ -9,8 +10,9 @@ pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped,
+    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
 };
+pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
@@ -24,8 +26,9 @@ use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, 
 use crate::instant::{Instant, Span};
 use crate::name::Name;
 use crate::placement::Weights;
-use crate::policy::{Budgets, Level, LimitKind, Measure, Priority, QuotaScope, Strategy, TeardownCause, TeardownMode};
+use crate::policy::{Budgets, Level, Priority, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
+pub use crate::quota::QuotaPut;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 pub use crate::tenant::{TenantSettings, TenantSettingsChange};
 use crate::{fields, words};
@@ -188,15 +191,11 @@ fields! {
 }
 fields! { pub struct UserDeleted { pub user: UserNo } }
 
-fields! {
-    pub struct QuotaPut {
-        pub quota: QuotaNo,
-        pub scope: QuotaScope,
-        pub measure: Measure,
-        pub limit: LimitKind,
-    }
-}
 fields! { pub struct QuotaDeleted { pub quota: QuotaNo } }
+fields! {
+    /// The temporary limit of a quota ended; its base limit applies again. The effective instant is the end.
+    pub struct QuotaUntilReached { pub quota: QuotaNo }
+}
 
 fields! {
     /// All budgets of a tenant.
@@ -248,26 +247,32 @@ fields! {
 fields! {
     /// Leases expired; the record's effective instant is their common deadline.
     pub struct Expired { pub leases: Leases, pub closed: bool }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// Leases were revoked, with the reason in the record's head. The holder has `grace` to save its work.
     pub struct Revoked { pub leases: Leases, pub grace: Span }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// The teardown of revoked leases started; billing stops at the record's effective instant.
     pub struct TeardownStarted { pub leases: Leases, pub cause: TeardownCause, pub closed: bool }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// The node confirmed the teardown; the capacity is free again.
     pub struct TornDown { pub node: NodeNo, pub leases: Leases }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// The teardown was not confirmed in time; the capacity is unavailable until an operator clears the fence.
     pub struct Fenced { pub leases: Leases }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     /// An operator declared the capacity clean.
     pub struct Unfenced { pub leases: Leases }
+    added { 1 pub belongs_to: Option<BelongsTo> }
 }
 fields! {
     pub struct ActivityReported { pub leases: ReportedLeases }
@@ -440,6 +445,8 @@ kinds! {
     94 "node.quarantine_cleared" QuarantineCleared,
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
+    110 "reservation.taken_over" ReservationTakenOver,
+    116 "quota.until_reached" QuotaUntilReached,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or
@@ -467,6 +474,7 @@ macro_rules! setup_kinds {
             | $crate::Body::QuotaPut(_)
             | $crate::Body::QuotaDeleted(_)
             | $crate::Body::BurstEnded(_)
+            | $crate::Body::QuotaUntilReached(_)
             | $crate::Body::RateCardPut(_)
             | $crate::Body::RateCardDeleted(_)
             | $crate::Body::ChargePolicyPut(_)

@@ -102,6 +102,34 @@ impl fmt::Display for PublicId {
     }
 }
 
+/// The ID that groups everything about one request. It is written as a UUID; 32 hexadecimal digits are accepted as
+/// well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CorrelationId(pub u128);
+
+/// Where a UUID has its hyphens.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
+impl CorrelationId {
+    /// `None` unless the text is a UUID, or its digits without hyphens.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_hyphen = |at: usize| text.len() == 36 && HYPHENS.contains(&at);
+        let well_formed = text.bytes().enumerate().all(|(at, byte)| match byte {
+            b'-' => is_hyphen(at),
+            digit => digit.is_ascii_hexdigit() && !is_hyphen(at),
+        });
+        let digits = text.replace('-', "");
+        u128::from_str_radix(&digits, 16).ok().filter(|_| well_formed && digits.len() == 32).map(Self)
+    }
+}
+
+impl fmt::Display for CorrelationId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = format!("{:032x}", self.0);
+        write!(f, "{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,5 +142,30 @@ mod tests {
         assert_eq!(id.number(&genesis, IdKind::Lease), Some(4711));
         assert_eq!(id.number(&genesis, IdKind::Record), None);
         assert_eq!(id.number(&[8u8; 32], IdKind::Lease), None);
+    }
+
+    #[test]
+    fn correlation_ids_are_uuids_and_their_digits_are_accepted() {
+        let id = CorrelationId(0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+        assert_eq!(id.to_string(), "01234567-89ab-cdef-0011-223344556677");
+        for text in [
+            "01234567-89ab-cdef-0011-223344556677",
+            "01234567-89AB-CDEF-0011-223344556677",
+            "0123456789abcdef0011223344556677",
+        ] {
+            assert_eq!(CorrelationId::parse(text), Some(id), "{text}");
+        }
+        for text in [
+            "",
+            "0123456789abcdef001122334455667",
+            "01234567-89ab-cdef-0011-22334455667",
+            "012345678-9ab-cdef-0011-223344556677",
+            "01234567-89ab-cdef-00112233445566770",
+            "0123456789abcdef-0011223344556677",
+            "g1234567-89ab-cdef-0011-223344556677",
+            "+123456789abcdef0011223344556677",
+        ] {
+            assert_eq!(CorrelationId::parse(text), None, "{text}");
+        }
     }
 }

@@ -23,6 +23,7 @@ pub mod name;
 pub mod placement;
 pub mod policy;
 pub mod quantity;
+pub mod quota;
 pub mod rate;
 pub mod record;
 pub mod state;
@@ -31,26 +32,24 @@ pub mod word;
 
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
-pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain};
-pub use body::Body;
+pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain, WhenOverQuota};
+pub use body::{BelongsTo, Body, Correlation};
 pub use ceiling::{Amount, CeilingMode};
 pub use class::{ClassSpec, ResourceKind};
 pub use codec::{DecodeError, Field, Reader};
 pub use frame::{Batch, Damage, RawBatch, RawRecord};
 pub use id::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId, QuotaNo,
-    TenantNo, TokenNo, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, CorrelationId, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId,
+    QuotaNo, TenantNo, TokenNo, UserNo,
 };
 pub use instant::{Instant, Span};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
-pub use policy::{
-    Budgets, DenyCause, Level, LimitKind, Measure, NodeScope, Priority, QuarantineCause, QuotaScope, Reason, Strategy,
-    TeardownMode,
-};
-pub use quantity::Quanta;
+pub use policy::{Budgets, DenyCause, Level, Measure, Priority, QuarantineCause, Reason, Strategy, TeardownMode};
+pub use quantity::{Fraction, Quanta};
+pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
-pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass};
+pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{TenantSettings, TenantSettingsChange};
 pub use word::Words;
 

@@ -8,14 +8,20 @@ use crate::rate::{BILLION, Decimal};
 pub const NAME_BYTES_MAX: usize = 128;
 /// Bytes of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 64;
-/// Live idempotency keys of one tenant.
+/// Idempotency keys of one tenant that are remembered for longer than [`IDEMPOTENCY_SURE`].
 pub const IDEMPOTENCY_KEYS_PER_TENANT_MAX: u32 = 1_000_000;
+/// Idempotency keys that one tenant can use within [`IDEMPOTENCY_SURE`].
+pub const IDEMPOTENCY_KEYS_SURE_MAX: u32 = 10_000_000;
+/// How long every idempotency key is remembered; the shortest `idempotency_window`.
+pub const IDEMPOTENCY_SURE: Span = Span::from_secs(600);
 /// Leases in one record, and in one command.
 pub const LEASES_PER_RECORD_MAX: usize = 1024;
 /// Classes in one request.
 pub const CLASSES_PER_REQUEST_MAX: usize = 16;
 /// Leases of one allocation; one record can contain all of them.
 pub const ALLOCATION_LEASES_MAX: usize = LEASES_PER_RECORD_MAX;
+/// Reservations that one decision can take over.
+pub const RESERVATIONS_TAKEN_MAX: usize = 1024;
 /// Labels that one allocation can require.
 pub const LABELS_PER_ALLOCATION_MAX: usize = 16;
 /// Waiting allocations of a tenant that has no own limit.

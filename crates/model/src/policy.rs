@@ -2,9 +2,9 @@
 
 use crate::ceiling::Amount;
 use crate::codec::{DecodeError, Field, Reader};
-use crate::id::{AppInstanceNo, ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo};
-use crate::instant::{Instant, Span};
-use crate::quantity::Quanta;
+use crate::id::{AppInstanceNo, ClassNo, QuotaNo};
+use crate::instant::Instant;
+use crate::quantity::{Fraction, Quanta};
 use crate::{fields, words};
 
 // The order of the codes is the order of rank (SEMANTICS 5).
@@ -162,59 +162,6 @@ impl Field for Reason {
     }
 }
 
-/// The nodes that a quota covers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NodeScope {
-    /// All nodes together.
-    All,
-    /// One node.
-    One(NodeNo),
-    /// Each node separately.
-    Each,
-}
-
-impl Field for NodeScope {
-    fn put(&self, out: &mut Vec<u8>) {
-        match *self {
-            Self::All => out.push(0),
-            Self::One(node) => {
-                out.push(1);
-                node.put(out);
-            }
-            Self::Each => out.push(2),
-        }
-    }
-    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(match r.byte()? {
-            0 => Self::All,
-            1 => Self::One(Field::get(r)?),
-            2 => Self::Each,
-            code => {
-                return Err(DecodeError::BadCode { field: "node scope", code: u64::from(code) });
-            }
-        })
-    }
-}
-
-fields! {
-    /// The scope of a quota; absent parts match everything.
-    pub struct QuotaScope {
-        pub tenant: TenantNo,
-        pub project: Option<ProjectNo>,
-        pub class: Option<ClassNo>,
-        pub pool: Option<PoolNo>,
-        pub node: NodeScope,
-        pub priority: Option<Priority>,
-    }
-}
-
-impl QuotaScope {
-    /// The whole tenant.
-    pub const fn of_tenant(tenant: TenantNo) -> Self {
-        Self { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None }
-    }
-}
-
 fields! {
     /// Budgets of a tenant over a rolling window (SEMANTICS 4). They order the queue and deny nothing, except for
     /// `max_pending`.
@@ -249,64 +196,6 @@ impl Default for Budgets {
     }
 }
 
-/// The kind of a limit (SEMANTICS 4).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LimitKind {
-    /// Requests beyond the limit are denied.
-    Hard { limit: u64 },
-    /// Requests beyond the limit are granted, marked and counted.
-    Soft { limit: u64 },
-    /// Up to `burst_limit` for the time `burst_ttl`.
-    Burst { limit: u64, burst_limit: u64, burst_ttl: Span },
-}
-
-impl LimitKind {
-    /// The base limit.
-    pub const fn limit(self) -> u64 {
-        match self {
-            Self::Hard { limit } | Self::Soft { limit } | Self::Burst { limit, .. } => limit,
-        }
-    }
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Hard { .. } => "hard",
-            Self::Soft { .. } => "soft",
-            Self::Burst { .. } => "burst",
-        }
-    }
-}
-
-impl Field for LimitKind {
-    fn put(&self, out: &mut Vec<u8>) {
-        match *self {
-            Self::Hard { limit } => {
-                out.push(1);
-                limit.put(out);
-            }
-            Self::Soft { limit } => {
-                out.push(2);
-                limit.put(out);
-            }
-            Self::Burst { limit, burst_limit, burst_ttl } => {
-                out.push(3);
-                limit.put(out);
-                burst_limit.put(out);
-                burst_ttl.put(out);
-            }
-        }
-    }
-    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(match r.byte()? {
-            1 => Self::Hard { limit: Field::get(r)? },
-            2 => Self::Soft { limit: Field::get(r)? },
-            3 => Self::Burst { limit: Field::get(r)?, burst_limit: Field::get(r)?, burst_ttl: Field::get(r)? },
-            code => {
-                return Err(DecodeError::BadCode { field: "limit", code: u64::from(code) });
-            }
-        })
-    }
-}
-
 /// Why a valid request was denied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DenyCause {
@@ -318,6 +207,8 @@ pub enum DenyCause {
     Capacity { class: ClassNo, requested: Quanta, most_free: Quanta },
     /// A hard cost ceiling would be exceeded: that of the project, or of one of its app instances.
     Ceiling { app_instance: Option<AppInstanceNo>, spent: Amount, reserved: Amount, requested: Amount, amount: Amount },
+    /// A quota on a kind would be exceeded; in billing units of that kind.
+    KindQuota { quota: QuotaNo, used: Fraction, requested: Fraction, limit: u64 },
 }
 
 impl Field for DenyCause {
@@ -349,6 +240,13 @@ impl Field for DenyCause {
                 requested.put(out);
                 amount.put(out);
             }
+            Self::KindQuota { quota, used, requested, limit } => {
+                out.push(5);
+                quota.put(out);
+                used.put(out);
+                requested.put(out);
+                limit.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -367,6 +265,12 @@ impl Field for DenyCause {
                 reserved: Field::get(r)?,
                 requested: Field::get(r)?,
                 amount: Field::get(r)?,
+            },
+            5 => Self::KindQuota {
+                quota: Field::get(r)?,
+                used: Field::get(r)?,
+                requested: Field::get(r)?,
+                limit: Field::get(r)?,
             },
             code => {
                 return Err(DecodeError::BadCode { field: "denial", code: u64::from(code) });

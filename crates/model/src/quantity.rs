@@ -24,6 +24,63 @@ impl Field for Quanta {
     }
 }
 
+/// An amount in billing units, as an exact fraction in lowest terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fraction {
+    numerator: u128,
+    denominator: u64,
+}
+
+impl Fraction {
+    /// `parts` times one over `per_unit`.
+    pub fn new(parts: u128, per_unit: u64) -> Self {
+        assert!(per_unit > 0, "a unit has at least one part");
+        let shared = u64::try_from(common_divisor(parts, u128::from(per_unit))).expect("it divides `per_unit`");
+        Self { numerator: parts / u128::from(shared), denominator: per_unit / shared }
+    }
+
+    pub const fn numerator(self) -> u128 {
+        self.numerator
+    }
+    pub const fn denominator(self) -> u64 {
+        self.denominator
+    }
+
+    /// Whether it is more than a whole number of units.
+    pub fn exceeds(self, units: u64) -> bool {
+        self.numerator > u128::from(units) * u128::from(self.denominator)
+    }
+}
+
+fn common_divisor(a: u128, b: u128) -> u128 {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+impl fmt::Display for Fraction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.denominator {
+            1 => write!(f, "{}", self.numerator),
+            denominator => write!(f, "{}/{denominator}", self.numerator),
+        }
+    }
+}
+
+impl Field for Fraction {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.numerator.put(out);
+        self.denominator.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (numerator, denominator) = (Field::get(r)?, Field::get(r)?);
+        let is_lowest = denominator > 0 && Self::new(numerator, denominator).denominator == denominator;
+        if is_lowest {
+            Ok(Self { numerator, denominator })
+        } else {
+            Err(DecodeError::Forbidden("a fraction that can be reduced"))
+        }
+    }
+}
+
 /// Why a text is not a quantity of a class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadQuantity {

@@ -62,6 +62,17 @@ words! {
 }
 
 words! {
+    /// The order of the groups in a report on waste.
+    pub enum WasteOrder {
+        Name "name",
+        /// The highest cost of what was wasted first.
+        Cost "cost",
+        /// The most leases first.
+        Leases "leases",
+    }
+}
+
+words! {
     /// What the lines of a report are grouped by.
     pub enum Group {
         Tenant "tenant",

@@ -1,6 +1,7 @@
 //! What operators set on a tenant. The command, the record and the state share these structs: a new setting is added
 //! here, and in the places where people read or write it.
 
+use crate::allocation::WhenOverQuota;
 use crate::fields;
 use crate::name::Name;
 use crate::policy::Priority;
@@ -16,6 +17,8 @@ fields! {
     added {
         /// Whom to write to or call about this tenant.
         1 pub contact: Option<Name>,
+        /// What becomes of its allocations that would exceed a quota and do not say it themselves.
+        2 pub when_over_quota: Option<WhenOverQuota>,
     }
 }
 
@@ -30,6 +33,7 @@ fields! {
     }
     added {
         1 pub contact: Option<Option<Name>>,
+        2 pub when_over_quota: Option<Option<WhenOverQuota>>,
     }
 }
 
@@ -42,6 +46,7 @@ impl TenantSettings {
             max_priority: Priority::default(),
             max_evicted_quanta_per_hour: None,
             contact: None,
+            when_over_quota: None,
         }
     }
 }
@@ -62,6 +67,7 @@ impl TenantSettingsChange {
             max_priority: kept(&self.max_priority, &old.max_priority),
             max_evicted_quanta_per_hour: kept(&self.max_evicted_quanta_per_hour, &old.max_evicted_quanta_per_hour),
             contact: kept(&self.contact, &old.contact),
+            when_over_quota: kept(&self.when_over_quota, &old.when_over_quota),
         }
     }
 }

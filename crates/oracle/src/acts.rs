@@ -1,18 +1,19 @@
 //! Predicts automatic records exactly.
 //!
-//! First the ends of attempts, in order of number; then allocations whose victims are gone start, and those whose
-//! reservation failed drop it; then the moves of the queue. No command may be decided before all of them.
+//! First the ends of attempts, in order of number; then allocations whose reservation failed drop it; then the moves of
+//! the queue, with the starts of those whose victims are gone. No command may be decided before all of them.
 
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, References};
 use crate::eviction::Plan;
 use crate::gang::Gang;
+use crate::holder::Holder;
 use crate::lease::Phase;
 use crate::queue::Move;
 use crate::violation::{Checked, demand};
 use crate::world::World;
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Granted, PreemptionDecided,
-    ReservationDropped, Revoked, TeardownStarted, TornDown,
+    ReservationDropped, ReservationTakenOver, Revoked, TeardownStarted, TornDown,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
@@ -28,11 +29,12 @@ pub(crate) struct Line {
     effective_at: Instant,
     /// The identity; `None` if it is that of the caller.
     identity: Option<Identity>,
+    references: References,
 }
 
 impl Line {
     fn new(body: impl Into<Body>, identity: Identity, now: Instant) -> Self {
-        Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity) }
+        Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity), references: (None, None) }
     }
 
     /// Checks that a record matches. The token depends on the caller and is not compared.
@@ -43,6 +45,7 @@ impl Line {
             reason: record.reason,
             effective_at: record.effective_at,
             identity: self.identity.is_some().then_some(identity),
+            references: (record.hcl_entry.clone(), record.dra_claim_id.clone()),
         };
         demand!(said == *self, "follows", "expected {self:?}");
         Ok(())
@@ -67,13 +70,15 @@ impl World {
         if let Some(script) = self.allocations.values().find_map(|found| self.settle(found, s)) {
             return Some(script);
         }
-        if let Some(script) = self.allocations.values().find_map(|found| self.follow_reservation(found, s)) {
-            return Some(script);
+        let is_broken = |found: &&Allocation| found.reservation.as_ref().is_some_and(|kept| self.is_broken(kept));
+        if let Some(found) = self.allocations.values().find(is_broken) {
+            return Some(Self::drop_reservation(found, s));
         }
         match self.look(s.now) {
             Ok(_) => None,
             Err(Move::Start(number, gang)) => Some(self.start(&self.allocations[&number], &gang, s)),
-            Err(Move::Evict(number, plan)) => Some(self.evict(&self.allocations[&number], plan, s)),
+            Err(Move::MakeRoom(number, plan)) => Some(self.make_room(&self.allocations[&number], plan, s)),
+            Err(Move::Fulfil(number)) => Some(self.fulfil(&self.allocations[&number], s)),
         }
     }
 
@@ -85,8 +90,7 @@ impl World {
         // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
         let rest = self.active_of(found);
         let reason = if end == AttemptEnd::NodeLost { Reason::NodeLost } else { Reason::Policy };
-        let identity = found.identity();
-        let script = self.revocations(&rest, reason, s.now, |_| identity.clone());
+        let script = self.revocations(&rest, reason, s.now);
         (!script.is_empty()).then_some(script)
     }
 
@@ -104,39 +108,38 @@ impl World {
         Line { effective_at: ended_at.unwrap_or(now).min(now), ..Line::new(body, found.identity(), now) }
     }
 
-    /// One record for each grace period of their pools, the shortest first.
-    fn revocations(
-        &self,
-        leases: &[LeaseNo],
-        reason: Reason,
-        now: Instant,
-        identity: impl Fn(LeaseNo) -> Identity,
-    ) -> Script {
-        let mut groups: BTreeMap<(Option<u32>, Span), Vec<LeaseNo>> = BTreeMap::new();
+    /// One record for each holder and each grace period of their pools. They are in the order of tenant, project,
+    /// user, workload, allocation, correlation ID and grace.
+    fn revocations(&self, leases: &[LeaseNo], reason: Reason, now: Instant) -> Script {
+        let mut groups: Vec<((Holder, Span), Vec<LeaseNo>)> = Vec::new();
         for number in leases {
             let lease = self.lease(*number).expect("one that was just listed");
             let grace = self.pools.get(&lease.pool).and_then(|pool| pool.grace);
             let grace = grace.unwrap_or(self.settings.grace_default);
-            groups.entry((Some(lease.tenant.0), grace)).or_default().push(*number);
+            let of = (lease.holder(), grace);
+            match groups.iter_mut().find(|(other, _)| *other == of) {
+                Some((_, together)) => together.push(*number),
+                None => groups.push((of, vec![*number])),
+            }
         }
-        let line = |((_, grace), leases): ((Option<u32>, Span), Vec<LeaseNo>)| {
-            let identity = identity(leases[0]);
-            let body = Revoked { leases: leases.into_iter().collect(), grace };
+        groups.sort_by_key(|(((who, belongs_to), grace), _)| {
+            (who.tenant, who.project, who.user, who.workload.clone(), *belongs_to, *grace)
+        });
+        let line = |(((identity, belongs_to), grace), leases): ((Holder, Span), Vec<LeaseNo>)| {
+            let body = Revoked { leases: leases.into_iter().collect(), grace, belongs_to: Some(belongs_to) };
             Line { reason: Some(reason), ..Line::new(body, identity, now) }
         };
         groups.into_iter().map(line).collect()
     }
 
-    fn follow_reservation(&self, found: &Allocation, s: Sealing) -> Option<Script> {
-        let reservation = found.reservation.as_ref()?;
-        let dropped =
-            || Some(vec![Line::new(ReservationDropped { allocation: found.number }, found.identity(), s.now)]);
-        if self.is_broken(reservation) {
-            return dropped();
-        }
-        if !reservation.is_full() {
-            return None;
-        }
+    fn drop_reservation(found: &Allocation, s: Sealing) -> Script {
+        vec![Line::new(ReservationDropped { allocation: found.number }, found.identity(), s.now)]
+    }
+
+    /// An allocation whose reserved capacity is complete starts, if its quotas still allow it.
+    fn fulfil(&self, found: &Allocation, s: Sealing) -> Script {
+        let reservation = found.reservation.as_ref().expect("it is complete");
+        let dropped = || Self::drop_reservation(found, s);
         // Quotas are checked again before it starts (SEMANTICS 4).
         let demand = found.demand();
         let mut terms = self.gang_terms(&demand, s.now);
@@ -154,7 +157,7 @@ impl World {
         if terms.refusal.is_some() || !suits {
             return dropped();
         }
-        Some(self.start(found, &Gang { places: reservation.places.clone(), terms }, s))
+        self.start(found, &Gang { places: reservation.places.clone(), terms }, s)
     }
 
     /// The grants of a gang follow directly after the record of its placement.
@@ -194,27 +197,27 @@ impl World {
                 labels: Vec::new(),
             };
             next += place.members.len() as u64;
-            script.push(Line::new(granted, identity.clone(), s.now));
+            let references = found.references.clone();
+            script.push(Line { references, ..Line::new(granted, identity.clone(), s.now) });
         }
         script
     }
 
     /// The preemption decision, then the revocations of the victims, which refer to it and contain only their own
     /// tenant.
-    fn evict(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
-        let decided = PreemptionDecided {
-            allocation: found.number,
-            priority: found.spec.priority,
-            rules_version: s.rules_version,
-            places: plan.places,
-            victims: plan.victims.iter().copied().collect(),
+    fn make_room(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
+        let (allocation, priority, rules_version) = (found.number, found.spec.priority, s.rules_version);
+        let Plan { places, victims, awaited, dropped, .. } = plan.clone();
+        let victims = victims.into_iter().collect();
+        let decided: Body = if dropped.is_empty() {
+            PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+        } else {
+            let awaited = awaited.into_iter().collect();
+            ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
         };
         let mut script = vec![Line::new(decided, Identity::default(), s.now)];
         let reason = Reason::Preempted { by: s.sequence };
-        script.extend(self.revocations(&plan.victims, reason, s.now, |lease| Identity {
-            tenant: self.lease(lease).map(|lease| lease.tenant),
-            ..Identity::default()
-        }));
+        script.extend(self.revocations(&plan.victims, reason, s.now));
         script
     }
 
@@ -232,10 +235,10 @@ impl World {
         }
         let closed = immediate.values().map(Vec::len).sum::<usize>() == revoking.len();
         let leases = revoking.iter().map(|lease| lease.number).collect();
-        let ready = TeardownStarted { leases, cause: TeardownCause::Ready, closed };
+        let ready = TeardownStarted { leases, cause: TeardownCause::Ready, closed, belongs_to: None };
         let mut script = vec![Line::new(ready, found.identity(), now)];
         for (node, leases) in immediate.into_iter().filter(|_| !closed) {
-            let torn = TornDown { node, leases: leases.into_iter().collect() };
+            let torn = TornDown { node, leases: leases.into_iter().collect(), belongs_to: None };
             script.push(Line { identity: None, ..Line::new(torn, found.identity(), now) });
         }
         if gang().count() == revoking.len() {

@@ -18,10 +18,11 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn agent_detached(&mut self, number: NodeNo) -> Checked {
+    pub(crate) fn agent_detached(&mut self, number: NodeNo, stamp: Instant) -> Checked {
         let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
         demand!(node.agent.is_some(), "node-already", "{number} has no agent");
         node.agent = None;
+        self.report_falls(number, stamp);
         Ok(())
     }
 
@@ -34,6 +35,7 @@ impl World {
         demand!(node.condition != new, "condition", "{number} is in that condition already");
         let before = std::mem::replace(&mut node.condition, new);
         self.heats(number, of_report(before, new), stamp);
+        self.report_stands(number, stamp);
         Ok(())
     }
 }

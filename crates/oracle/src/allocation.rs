@@ -10,6 +10,9 @@ use leasehold_model::{
     UserNo,
 };
 
+/// References that the caller chose: an HCL entry and a DRA claim.
+pub(crate) type References = (Option<Name>, Option<Name>);
+
 #[derive(Clone, Debug)]
 pub(crate) struct Allocation {
     pub(crate) number: AllocationNo,
@@ -17,6 +20,8 @@ pub(crate) struct Allocation {
     pub(crate) project: ProjectNo,
     pub(crate) user: Option<UserNo>,
     pub(crate) workload: Option<Name>,
+    /// The HCL entry and the DRA claim that its submission named.
+    pub(crate) references: References,
     pub(crate) spec: AllocationSpec,
     pub(crate) state: AllocationState,
     /// Determines its age in the queue, also after it is requeued.

@@ -5,6 +5,7 @@ use crate::oracle::Oracle;
 use crate::queue::{Heads, Line, Rank};
 use crate::violation::{Checked, Violation, demand};
 use crate::world::World;
+use leasehold_model::body::{PreemptionDecided, ReservationTakenOver};
 use leasehold_model::{AllocationNo, Body, Instant, NodeNo, Record, Span};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,8 +83,9 @@ impl World {
                 let rank: Rank = (Reverse(granted.priority), standing, submitted, number);
                 self.drop_outranked_assurances(rank, record.stamp);
             }
-            Body::PreemptionDecided(decided) => {
-                let rank = self.rank(&self.allocations[&decided.allocation], record.stamp);
+            Body::PreemptionDecided(PreemptionDecided { allocation, .. })
+            | Body::ReservationTakenOver(ReservationTakenOver { allocation, .. }) => {
+                let rank = self.rank(&self.allocations[allocation], record.stamp);
                 self.drop_outranked_assurances(rank, record.stamp);
             }
             // An end that was noticed late frees its capacity later by the same time.
@@ -96,7 +98,7 @@ impl World {
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::ClassPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
-            | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_)
+            | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::PoolPlacementPut(_)
             | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodeCondition(_)
             | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_) | Body::Renewed(_)

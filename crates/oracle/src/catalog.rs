@@ -12,8 +12,8 @@ use leasehold_model::limits::{
     HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX, QUANTA_PER_UNIT_MAX, QUOTAS_PER_TENANT_MAX, TTL_MAX,
 };
 use leasehold_model::{
-    ClassNo, ClassSpec, Instant, LimitKind, Measure, NodeScope, PoolNo, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo,
-    UserNo,
+    ClassNo, ClassSpec, HolderScope, Instant, LimitKind, Measure, NodeScope, PoolNo, ProjectNo, QuotaNo, QuotaScope,
+    Span, TenantNo, UserNo,
 };
 
 impl World {
@@ -173,6 +173,7 @@ impl World {
     pub(crate) fn user_deleted(&mut self, user: UserNo) -> Checked {
         self.check_no_claims(|_, _, of| of == user)?;
         demand!(self.users.remove(&user).is_some(), "unknown-user", "there is no {user}");
+        self.quotas.retain(|_, quota| quota.put.scope.further.user != Some(HolderScope::One(user)));
         Ok(())
     }
 
@@ -180,34 +181,45 @@ impl World {
     /// every record, this one included.
     pub(crate) fn quota_put(&mut self, put: &QuotaPut) -> Checked {
         self.check_limit(put)?;
-        let episode = match self.quotas.get(&put.quota) {
+        let (episode, beyond) = match self.quotas.get(&put.quota) {
             Some(old) => {
                 let same = old.put.scope == put.scope && old.put.measure == put.measure;
                 demand!(same, "scope-fixed", "{} would count something else", put.quota);
-                old.episode
+                (old.episode, old.beyond.clone())
             }
             None => {
                 self.check_scope(&put.scope)?;
                 self.check_new_number("quota", u64::from(put.quota.0))?;
                 let count = self.quotas.values().filter(|q| q.put.scope.tenant == put.scope.tenant).count();
                 demand!(count < QUOTAS_PER_TENANT_MAX, "quota-count", "{count} quotas of {}", put.scope.tenant);
-                None
+                demand!(put.temporary.is_none(), "quota-until", "a new quota has a base limit only");
+                (None, Vec::new())
             }
         };
         self.take_number("quota", u64::from(put.quota.0));
-        self.quotas.insert(put.quota, Quota { put: put.clone(), episode });
+        self.quotas.insert(put.quota, Quota { put: put.clone(), episode, beyond });
         Ok(())
     }
 
     fn check_limit(&self, put: &QuotaPut) -> Checked {
-        let names_class = put.measure != Measure::Quanta || put.scope.class.is_some();
+        let of_kind = put.scope.further.kind.is_some();
+        let names_class = put.measure != Measure::Quanta || put.scope.class.is_some() || of_kind;
+        demand!(!of_kind || put.scope.class.is_none(), "quota-limit", "a class and a kind");
+        let names_priority = put.scope.priority.is_some() || !put.scope.further.and_above;
+        demand!(names_priority, "quota-limit", "no lowest priority");
         demand!(names_class, "quota-limit", "quanta of different classes do not add up");
         let counts_nodes_one_by_one = put.measure == Measure::Nodes && put.scope.node == NodeScope::Each;
         demand!(!counts_nodes_one_by_one, "quota-limit", "nodes are counted together");
-        let of_places = put.scope.class.is_some() || put.scope.pool.is_some() || put.scope.node != NodeScope::All;
+        let of_places =
+            put.scope.class.is_some() || of_kind || put.scope.pool.is_some() || put.scope.node != NodeScope::All;
         let counts_allocations_somewhere = put.measure == Measure::Allocations && of_places;
         demand!(!counts_allocations_somewhere, "quota-limit", "allocations are counted whole");
-        if let LimitKind::Burst { limit, burst_limit, burst_ttl } = put.limit {
+        let temporary = put.temporary.map(|temporary| temporary.limit);
+        for limit in [Some(put.limit), temporary].into_iter().flatten() {
+            let LimitKind::Burst { limit, burst_limit, burst_ttl } = limit else { continue };
+            let further = &put.scope.further;
+            let each = further.user == Some(HolderScope::Each) || further.app_instance == Some(HolderScope::Each);
+            demand!(!each, "quota-limit", "a burst for each holder on its own");
             demand!(burst_limit >= limit, "quota-limit", "burst limit {burst_limit} below the base {limit}");
             demand!(burst_ttl > Span::ZERO, "quota-limit", "a burst of no length");
             demand!(put.scope.node != NodeScope::Each, "quota-limit", "a burst for each node on its own");
@@ -220,6 +232,10 @@ impl World {
         if let Some(project) = scope.project {
             let own = self.projects.get(&project).is_some_and(|p| p.tenant == scope.tenant);
             demand!(own, "unknown-project", "{} has no {project}", scope.tenant);
+        }
+        if let Some(HolderScope::One(user)) = scope.further.user {
+            let own = self.users.get(&user).is_some_and(|found| found.tenant == scope.tenant);
+            demand!(own, "unknown-user", "{} has no {user}", scope.tenant);
         }
         if let Some(class) = scope.class {
             demand!(self.classes.contains_key(&class), "unknown-class", "there is no {class}");
@@ -245,6 +261,13 @@ impl World {
     }
 
     /// The burst ended; whether it was due is checked as a timer.
+    /// The base limit applies again.
+    pub(crate) fn until_reached(&mut self, quota: QuotaNo) -> Checked {
+        let known = found!(self.quotas.get_mut(&quota), "unknown-quota", "there is no {quota}");
+        demand!(known.put.temporary.take().is_some(), "quota-until", "{quota} has no temporary limit");
+        Ok(())
+    }
+
     pub(crate) fn burst_ended(&mut self, quota: QuotaNo) -> Checked {
         let known = self.quotas.get_mut(&quota);
         found!(known, "unknown-quota", "there is no {quota}").episode = None;

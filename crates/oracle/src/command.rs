@@ -4,7 +4,8 @@ use crate::acts::Line;
 use crate::lease::{Lease, Phase};
 use crate::violation::{Checked, demand};
 use crate::world::World;
-use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Record, TenantNo, TokenNo};
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{AllocationNo, Body, Instant, LeaseNo, NodeNo, Record, Span, TenantNo, TokenNo};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// An idempotency key with its owner: keys belong to (tenant, principal) (SEMANTICS 4).
@@ -62,7 +63,14 @@ impl World {
 #[derive(Clone, Copy, Debug)]
 struct RememberedKey {
     stamp: Instant,
-    window: leasehold_model::Span,
+    window: Span,
+}
+
+/// A holder's renewal, release, readiness or activity report.
+fn is_idempotent(record: &Record) -> bool {
+    let ready = |cause| cause == TeardownCause::Ready;
+    matches!(record.body, Body::Renewed(_) | Body::Released(_) | Body::ActivityReported(_))
+        || matches!(&record.body, Body::TeardownStarted(started) if ready(started.cause))
 }
 
 /// Every idempotency key that was ever used.
@@ -81,14 +89,18 @@ impl RememberedKeys {
         Ok(())
     }
 
-    pub(crate) fn remember(&mut self, record: &Record, window: leasehold_model::Span) {
+    /// `rules_version` is that of the process: since version 4, keys of commands that are idempotent by nature are
+    /// remembered for ten minutes (SEMANTICS 11).
+    pub(crate) fn remember(&mut self, record: &Record, window: Span, rules_version: u32) {
         if let Some(key) = key_of(record) {
+            let brief = rules_version >= 4 && is_idempotent(record);
+            let window = if brief { window.min(Span::from_secs(600)) } else { window };
             self.0.insert(key, RememberedKey { stamp: record.stamp, window });
         }
     }
 
     /// A shorter window applies to known keys at once; a longer one does not, because a key may be forgotten already.
-    pub(crate) fn shorten(&mut self, window: leasehold_model::Span) {
+    pub(crate) fn shorten(&mut self, window: Span) {
         for known in self.0.values_mut() {
             known.window = known.window.min(window);
         }

@@ -2,7 +2,7 @@
 //! are found by examining every node.
 
 use crate::foretell::{Caller, Foretold, Told, sealed};
-use crate::quota::is_within;
+use crate::quota::{Who, has_holder, is_within};
 use crate::violation::{Checked, broken, demand, found};
 use crate::world::{Node, Quota, World};
 use leasehold_model::body::{
@@ -11,12 +11,16 @@ use leasehold_model::body::{
 };
 use leasehold_model::limits::{NODES_PER_CLAIM_MAX, WIPE_DEADLINE};
 use leasehold_model::{
-    Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, Record, TenantNo, UserNo,
+    HolderScope, Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, QuotaScope, Record,
+    TenantNo, UserNo,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The user whose sensitive work may run on a claimed node.
 pub(crate) type Claimer = (TenantNo, UserNo);
+
+/// A claim that has ended: its tenant, project and user, and the sequence of the record that made it.
+pub type EndedClaim = (TenantNo, ProjectNo, UserNo, u64);
 
 /// The custody of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +32,14 @@ pub enum Custody {
         project: ProjectNo,
         user: UserNo,
         since: Instant,
+        /// The sequence of the record that claimed it.
+        sequence: u64,
     },
     /// Released; the wipe must be confirmed by `limit_at`.
     Wiping {
         since: Instant,
         limit_at: Instant,
+        ended: EndedClaim,
     },
     Quarantined {
         cause: QuarantineCause,
@@ -80,6 +87,16 @@ fn in_order(nodes: &[NodeNo]) -> Result<Vec<NodeNo>, &'static str> {
     }
 }
 
+/// Whether a quota on nodes counts the claims of a user. Those on classes, kinds, priorities or app instances do not.
+fn counts_claims(scope: &QuotaScope, tenant: TenantNo, project: ProjectNo, user: UserNo) -> bool {
+    scope.tenant == tenant
+        && scope.project.is_none_or(|of| of == project)
+        && scope.class.is_none()
+        && scope.priority.is_none()
+        && scope.further.kind.is_none()
+        && has_holder(scope, (Some(user), None))
+}
+
 impl World {
     pub(crate) fn has_claimed(&self, claimer: Claimer) -> bool {
         self.nodes.values().any(|node| node.custody.claimer() == Some(claimer))
@@ -97,14 +114,12 @@ impl World {
     }
 
     /// The claimed nodes that a quota on nodes counts. Quotas on classes or priorities do not count them.
-    pub(crate) fn nodes_claimed_under(&self, quota: &Quota) -> BTreeSet<NodeNo> {
+    pub(crate) fn nodes_claimed_under(&self, quota: &Quota, who: Who) -> BTreeSet<NodeNo> {
         let scope = &quota.put.scope;
         let counts = |node: &Node| match node.custody {
-            Custody::Claimed { tenant, project, .. } => {
-                tenant == scope.tenant
-                    && scope.project.is_none_or(|of| of == project)
-                    && scope.class.is_none()
-                    && scope.priority.is_none()
+            Custody::Claimed { tenant, project, user, .. } => {
+                counts_claims(scope, tenant, project, user)
+                    && (scope.further.user != Some(HolderScope::Each) || who.0 == Some(user))
                     && is_within(scope, (node.put.pool, node.put.node))
             }
             _ => false,
@@ -113,19 +128,15 @@ impl World {
     }
 
     /// The quota that refuses a claim, if any. A claim has no end, so it never uses a burst.
-    fn claim_exceeds(&self, tenant: TenantNo, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
+    fn claim_exceeds(&self, by: Claimer, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
         let stands_against = |quota: &Quota| {
             let scope = &quota.put.scope;
-            let applies = quota.put.measure == Measure::Nodes
-                && scope.tenant == tenant
-                && scope.project.is_none_or(|of| of == project)
-                && scope.class.is_none()
-                && scope.priority.is_none();
-            let limit = match quota.put.limit {
+            let applies = quota.put.measure == Measure::Nodes && counts_claims(scope, by.0, project, by.1);
+            let limit = match quota.limit() {
                 LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => limit,
                 LimitKind::Soft { .. } => return false,
             };
-            let counted = self.nodes_counted(quota);
+            let counted = self.nodes_counted(quota, (Some(by.1), None));
             let covered = nodes.iter().filter(|node| is_within(scope, (self.nodes[node].put.pool, **node)));
             let new = covered.filter(|node| !counted.contains(node)).count();
             applies && new > 0 && (counted.len() + new) as u64 > limit
@@ -161,7 +172,7 @@ impl World {
         if self.sensitive_pool_size.is_some_and(|limit| (in_pool + nodes.len()) as u64 > limit) {
             return Some("sensitive_pool_full");
         }
-        self.claim_exceeds(by.0, project, nodes).map(|_| "claim_over_quota")
+        self.claim_exceeds(by, project, nodes).map(|_| "claim_over_quota")
     }
 
     pub(crate) fn foretell_claim(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {
@@ -181,8 +192,10 @@ impl World {
     pub(crate) fn foretell_giving_back(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {
         let nodes = in_order(nodes)?;
         let mut holder = None;
+        let mut claims: BTreeMap<u64, Vec<NodeNo>> = BTreeMap::new();
         for number in &nodes {
-            let Custody::Claimed { tenant, project, user, .. } = self.nodes.get(number).ok_or("unknown_node")?.custody
+            let Custody::Claimed { tenant, project, user, sequence, .. } =
+                self.nodes.get(number).ok_or("unknown_node")?.custody
             else {
                 return Err("node_not_claimed");
             };
@@ -198,8 +211,12 @@ impl World {
             if self.has_work(*number) {
                 return Err("node_has_leases");
             }
+            claims.entry(sequence).or_default().push(*number);
         }
-        sealed(holder.map(|(tenant, ..)| tenant), NodesReleased { nodes: Nodes(nodes) })
+        // One record for each claim.
+        let released = |(claim, nodes)| NodesReleased { nodes: Nodes(nodes), claim: Some(claim) }.into();
+        let tenant = holder.map(|(tenant, ..)| tenant);
+        Ok(Foretold::Sealed { tenant, bodies: claims.into_iter().map(released).collect() })
     }
 
     /// Fences do not prevent the release of a node.
@@ -207,15 +224,15 @@ impl World {
         self.leases.iter().any(|lease| lease.node == node && lease.phase.counts_for_quota())
     }
 
-    pub(crate) fn foretell_wipe(&self, caller: &Caller, node: NodeNo, generation: Option<u64>, clean: bool) -> Told {
+    pub(crate) fn foretell_wipe(&self, node: NodeNo, generation: Option<u64>, clean: bool) -> Told {
         self.check_generation(node, generation)?;
-        if !self.nodes[&node].custody.is_wiping() {
+        let Custody::Wiping { ended: (tenant, _, _, claim), .. } = self.nodes[&node].custody else {
             return Err("node_not_wiping");
-        }
-        let cause = QuarantineCause::WipeFailed;
+        };
+        let (cause, claim) = (QuarantineCause::WipeFailed, Some(claim));
         match clean {
-            true => sealed(caller.tenant, NodeWiped { node }),
-            false => sealed(caller.tenant, NodeQuarantined { node, cause }),
+            true => sealed(Some(tenant), NodeWiped { node, claim }),
+            false => sealed(Some(tenant), NodeQuarantined { node, cause, claim }),
         }
     }
 
@@ -282,7 +299,8 @@ impl World {
         let fault = self.fault_of_claim((tenant, user), project, nodes);
         demand!(fault.is_none(), "claim", "must be refused: {fault:?}");
         for node in nodes {
-            self.pass(*node, Custody::Claimed { tenant, project, user, since: record.stamp });
+            let (since, sequence) = (record.stamp, record.sequence);
+            self.pass(*node, Custody::Claimed { tenant, project, user, since, sequence });
         }
         Ok(())
     }
@@ -291,42 +309,56 @@ impl World {
     pub(crate) fn nodes_released(&mut self, record: &Record, released: &NodesReleased) -> Checked {
         let (of, nodes) = (&record.identity, &released.nodes.0);
         demand!(in_order(nodes).as_ref() == Ok(nodes), "node-release", "{nodes:?}");
+        let mut ended = BTreeMap::new();
         for number in nodes {
             let custody = found!(self.nodes.get(number), "unknown-node", "there is no {number}").custody;
-            let Custody::Claimed { tenant, project, user, .. } = custody else {
+            let Custody::Claimed { tenant, project, user, sequence, .. } = custody else {
                 broken!("node-release", "{number} is not claimed: {custody:?}")
             };
             let own = (of.tenant, of.project, of.user) == (Some(tenant), Some(project), Some(user));
             demand!(own, "node-release", "{number} is {custody:?}, the record of {of:?}");
             demand!(!self.has_work(*number), "node-release", "{number} still has leases");
+            self.check_claim(sequence, released.claim)?;
+            ended.insert(*number, (tenant, project, user, sequence));
         }
         let since = record.stamp;
-        for node in nodes {
-            self.pass(*node, Custody::Wiping { since, limit_at: since.saturating_add(WIPE_DEADLINE) });
+        for (node, ended) in ended {
+            self.pass(node, Custody::Wiping { since, limit_at: since.saturating_add(WIPE_DEADLINE), ended });
         }
         Ok(())
     }
 
-    pub(crate) fn node_wiped(&mut self, number: NodeNo) -> Checked {
-        self.check_wiping(number)?;
-        self.pass(number, Custody::Open);
+    /// A record that ends a claim names it (SEMANTICS 11).
+    fn check_claim(&self, sequence: u64, said: Option<u64>) -> Checked {
+        let named = !self.seals_holders() || said == Some(sequence);
+        demand!(named, "claim", "the claim was made by record {sequence}, not {said:?}");
+        Ok(())
+    }
+
+    pub(crate) fn node_wiped(&mut self, record: &Record, wiped: &NodeWiped) -> Checked {
+        self.check_wiping(record, wiped.node, wiped.claim)?;
+        self.pass(wiped.node, Custody::Open);
         Ok(())
     }
 
     /// The wipe failed or was not reported in time; the timeout is checked as a timer.
     pub(crate) fn node_quarantined(&mut self, record: &Record, quarantined: &NodeQuarantined) -> Checked {
-        let NodeQuarantined { node, cause } = *quarantined;
-        self.check_wiping(node)?;
-        let of_a_tenant = cause == QuarantineCause::WipeTimedOut && record.identity.tenant.is_some();
-        demand!(!of_a_tenant, "one-tenant", "the timeout of a wipe has no tenant");
+        let NodeQuarantined { node, cause, claim } = *quarantined;
+        self.check_wiping(record, node, claim)?;
         self.pass(node, Custody::Quarantined { cause, since: record.effective_at });
         Ok(())
     }
 
-    fn check_wiping(&self, number: NodeNo) -> Checked {
+    /// The record carries the identity of the former claimer, and the claim.
+    fn check_wiping(&self, record: &Record, number: NodeNo, claim: Option<u64>) -> Checked {
         let node = found!(self.nodes.get(&number), "unknown-node", "there is no {number}");
-        demand!(node.custody.is_wiping(), "custody", "{number} is not being wiped: {:?}", node.custody);
-        Ok(())
+        let Custody::Wiping { ended: (tenant, project, user, sequence), .. } = node.custody else {
+            broken!("custody", "{number} is not being wiped: {:?}", node.custody)
+        };
+        let of = &record.identity;
+        let own = (of.tenant, of.project, of.user) == (Some(tenant), Some(project), Some(user));
+        demand!(own || !self.seals_holders(), "identity", "{number} was claimed by {tenant}, the record is of {of:?}");
+        self.check_claim(sequence, claim)
     }
 
     pub(crate) fn quarantine_cleared(&mut self, number: NodeNo) -> Checked {

@@ -7,9 +7,9 @@ use crate::{Caller, Custody, Dice, Expected, Foretold, Oracle, RequestFacts, Wis
 use leasehold_model::body::{self, Leases, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    Body, ClassNo, ClassSpec, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority,
-    ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind, Span,
-    Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
+    Body, ClassNo, ClassSpec, FurtherScope, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
+    Priority, ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope, RULES_VERSION, Reason, Record, ResourceKind,
+    Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -34,8 +34,30 @@ impl Driver {
         let mut record = Record::new(self.oracle.size, self.now, body);
         record.identity.tenant = of;
         change(&mut record);
+        self.carry(&mut record);
         self.oracle.observe(&record).expect("what the driver seals is legal");
         self.oracle.check_invariants().expect("the invariants hold after every record");
+    }
+
+    /// Adds the identity that a record about leases or claims carries.
+    fn carry(&self, record: &mut Record) {
+        let world = &self.oracle.world;
+        macro_rules! of_leases {
+            ($($kind:ident)*) => {
+                $(if let Body::$kind(body) = &mut record.body {
+                    let (identity, belongs_to) = world.lease(body.leases.0[0]).expect("a known lease").holder();
+                    (record.identity, body.belongs_to) = (identity, Some(belongs_to));
+                })*
+            };
+        }
+        of_leases!(Expired Revoked TeardownStarted Fenced Unfenced);
+        if let Body::NodeQuarantined(body::NodeQuarantined { node, .. }) | Body::NodeWiped(body::NodeWiped { node, .. }) =
+            &record.body
+            && let Custody::Wiping { ended: (tenant, project, user, _), .. } = world.nodes[node].custody
+        {
+            (record.identity.tenant, record.identity.project) = (Some(tenant), Some(project));
+            record.identity.user = Some(user);
+        }
     }
 
     fn put(&mut self, body: impl Into<Body>) {
@@ -108,29 +130,40 @@ impl Driver {
             pool: (number == 4).then_some(PoolNo(1)),
             node: if number == 3 { NodeScope::Each } else { NodeScope::All },
             priority: None,
+            further: FurtherScope::NONE,
         };
         assert_eq!(new, old.is_none(), "a quota is made once");
-        self.put(body::QuotaPut { quota: QuotaNo(number), scope: old.unwrap_or(fresh), measure, limit });
+        self.put(body::QuotaPut {
+            quota: QuotaNo(number),
+            scope: old.unwrap_or(fresh),
+            measure,
+            limit,
+            temporary: None,
+        });
     }
 
     /// Applies the timers that are due, one lease per record.
     fn timers(&mut self) {
         while let Some(timer) = self.oracle.world.due(self.now).first().copied() {
-            let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst);
+            let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst | TimerKind::QuotaUntil);
             let lease = self.oracle.world.lease(LeaseNo(timer.id)).filter(|_| of_lease);
             let tenant = lease.map(|lease| lease.tenant);
             let closed = lease.is_some_and(|lease| self.oracle.world.nodes[&lease.node].is_immediate());
             let leases: Leases = [LeaseNo(timer.id)].into_iter().collect();
             let cause = TeardownCause::GraceEnded;
             let body: Body = match timer.kind {
-                TimerKind::Expiry => body::Expired { leases, closed }.into(),
-                TimerKind::Grace => body::TeardownStarted { leases, cause, closed }.into(),
-                TimerKind::Teardown => body::Fenced { leases }.into(),
+                TimerKind::Expiry => body::Expired { leases, closed, belongs_to: None }.into(),
+                TimerKind::Grace => body::TeardownStarted { leases, cause, closed, belongs_to: None }.into(),
+                TimerKind::Teardown => body::Fenced { leases, belongs_to: None }.into(),
                 TimerKind::Wipe => {
-                    let cause = QuarantineCause::WipeTimedOut;
-                    body::NodeQuarantined { node: NodeNo(small(timer.id)), cause }.into()
+                    let (node, cause) = (NodeNo(small(timer.id)), QuarantineCause::WipeTimedOut);
+                    let Custody::Wiping { ended, .. } = self.oracle.world.nodes[&node].custody else {
+                        unreachable!("it is being wiped")
+                    };
+                    body::NodeQuarantined { node, cause, claim: Some(ended.3) }.into()
                 }
                 TimerKind::Burst => body::BurstEnded { quota: QuotaNo(small(timer.id)) }.into(),
+                TimerKind::QuotaUntil => body::QuotaUntilReached { quota: QuotaNo(small(timer.id)) }.into(),
             };
             self.seal(body, tenant, |record| record.effective_at = timer.due);
         }
@@ -233,24 +266,29 @@ impl Driver {
         self.put(body::NodeLost { node, last_seen });
         let closed = self.oracle.world.nodes[&node].is_immediate();
         let on_it = |l: &&crate::lease::Lease| l.node == node && l.phase.is_held();
-        let held: Vec<_> =
-            self.oracle.world.leases.iter().filter(on_it).map(|l| (l.tenant, l.number, l.phase)).collect();
-        for tenant in (1..=3).map(TenantNo) {
-            let all: Leases = held.iter().filter(|(t, ..)| *t == tenant).map(|(_, l, _)| *l).collect();
-            let active = |(t, _, phase): &&(TenantNo, LeaseNo, Phase)| *t == tenant && *phase == Phase::Active;
+        let held: Vec<_> = self.oracle.world.leases.iter().filter(on_it).map(|l| (l.gang, l.number, l.phase)).collect();
+        let gangs: BTreeSet<LeaseNo> = held.iter().map(|(gang, ..)| *gang).collect();
+        for gang in gangs {
+            let tenant = self.oracle.world.lease(gang).expect("a gang has a first lease").tenant;
+            let all: Leases = held.iter().filter(|(g, ..)| *g == gang).map(|(_, l, _)| *l).collect();
+            let active = |(g, _, phase): &&(LeaseNo, LeaseNo, Phase)| *g == gang && *phase == Phase::Active;
             let leases: Leases = held.iter().filter(active).map(|(_, l, _)| *l).collect();
             if !leases.0.is_empty() {
-                self.seal(body::Revoked { leases, grace: Span::ZERO }, Some(tenant), |record| {
+                self.seal(body::Revoked { leases, grace: Span::ZERO, belongs_to: None }, Some(tenant), |record| {
                     record.continues = true;
                     record.reason = Some(Reason::NodeLost);
                 });
             }
             if !all.0.is_empty() {
                 let cause = TeardownCause::GraceEnded;
-                self.seal(body::TeardownStarted { leases: all, cause, closed }, Some(tenant), |record| {
-                    record.continues = true;
-                    record.effective_at = last_seen;
-                });
+                self.seal(
+                    body::TeardownStarted { leases: all, cause, closed, belongs_to: None },
+                    Some(tenant),
+                    |record| {
+                        record.continues = true;
+                        record.effective_at = last_seen;
+                    },
+                );
             }
         }
     }
@@ -316,24 +354,26 @@ impl Driver {
                     let all = self.oracle.world.leases.iter().filter(|l| l.gang == gang && l.phase == Phase::Active);
                     let leases: Leases = all.map(|l| l.number).collect();
                     let grace = Span::from_secs(self.dice.below(60));
-                    self.seal(body::Revoked { leases, grace }, Some(tenant), |r| r.reason = Some(Reason::Operator));
+                    self.seal(body::Revoked { leases, grace, belongs_to: None }, Some(tenant), |r| {
+                        r.reason = Some(Reason::Operator)
+                    });
                 }
             }
             7 => {
                 if let Some((lease, tenant, closed)) = self.any_lease(|phase| phase == Phase::Revoking) {
                     let (leases, cause) = (one(lease), TeardownCause::Ready);
-                    self.seal(body::TeardownStarted { leases, cause, closed }, Some(tenant), |_| ());
+                    self.seal(body::TeardownStarted { leases, cause, closed, belongs_to: None }, Some(tenant), |_| ());
                 }
             }
             8 | 9 => {
                 if let Some((lease, tenant, _)) = self.any_lease(Phase::is_tearing_down) {
                     let node = self.oracle.world.lease(lease).expect("it was picked").node;
-                    self.seal(body::TornDown { node, leases: one(lease) }, Some(tenant), |_| ());
+                    self.seal(body::TornDown { node, leases: one(lease), belongs_to: None }, Some(tenant), |_| ());
                 }
             }
             10 => {
                 if let Some((lease, tenant, _)) = self.any_lease(|phase| phase == Phase::Fenced) {
-                    self.seal(body::Unfenced { leases: one(lease) }, Some(tenant), |_| ());
+                    self.seal(body::Unfenced { leases: one(lease), belongs_to: None }, Some(tenant), |_| ());
                 }
             }
             _ => match self.dice.below(4) {

@@ -15,6 +15,7 @@ pub(crate) enum TimerKind {
     Teardown,
     Wipe,
     Burst,
+    QuotaUntil,
 }
 
 /// Sorted as in SEMANTICS 2: by due instant, kind, ID.
@@ -22,7 +23,7 @@ pub(crate) enum TimerKind {
 pub(crate) struct Timer {
     pub(crate) due: Instant,
     pub(crate) kind: TimerKind,
-    /// The number of the lease; of the node for a wipe; of the quota for a burst.
+    /// The number of the lease; of the node for a wipe; of the quota for a burst or a temporary limit.
     pub(crate) id: u64,
 }
 
@@ -50,6 +51,7 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
             Some((TimerKind::Wipe, vec![u64::from(late.node.0)]))
         }
         Body::BurstEnded(ended) => Some((TimerKind::Burst, vec![u64::from(ended.quota.0)])),
+        Body::QuotaUntilReached(ended) => Some((TimerKind::QuotaUntil, vec![u64::from(ended.quota.0)])),
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
@@ -61,7 +63,7 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
         | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_)
         | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_)
         | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_)
-        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
         | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
         | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
         | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
@@ -86,7 +88,12 @@ impl World {
             }
             _ => None,
         });
-        let mut due: Vec<Timer> = leases.chain(wipes).chain(bursts).filter(|timer| timer.due <= now).collect();
+        let until = self.quotas.iter().filter_map(|(number, quota)| {
+            let due = quota.put.temporary?.until;
+            Some(Timer { due, kind: TimerKind::QuotaUntil, id: u64::from(number.0) })
+        });
+        let mut due: Vec<Timer> =
+            leases.chain(wipes).chain(bursts).chain(until).filter(|timer| timer.due <= now).collect();
         due.sort();
         due
     }

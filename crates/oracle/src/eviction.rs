@@ -14,6 +14,9 @@ pub(crate) struct Plan {
     pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Vec<LeaseNo>,
     pub(crate) quanta: u64,
+    /// Leases that end already and that are waited for, and the allocations that lose their reservations.
+    pub(crate) awaited: Vec<LeaseNo>,
+    pub(crate) dropped: Vec<AllocationNo>,
 }
 
 /// What is evicted together: the leases of an allocation, or those of one request.
@@ -41,29 +44,31 @@ struct Planned {
 }
 
 impl World {
-    /// `None` if no eviction makes room for the whole gang.
+    /// The evictions that make room for the whole gang, on nodes that are used as `occupancy` says; `None` if none do.
     pub(crate) fn plan_eviction(
         &self,
         demand: &Demand,
         spec: &AllocationSpec,
+        occupancy: &Occupancy,
         now: Instant,
         allow: Allow<'_>,
     ) -> Option<Plan> {
         if self.gang_terms(demand, now).refusal.is_some() {
             return None;
         }
+        let nothing = || Planned { occupancy: occupancy.clone(), victims: BTreeSet::new(), places: Vec::new() };
         let planned = match spec.together.filter(|_| spec.replicas > 1) {
-            None => self.plan_replicas(demand, spec, now, allow)?,
+            None => self.plan_replicas(demand, spec, now, allow, nothing())?,
             Some(domain) => {
                 // The domain of the cheapest first placement, then the next that was not tried.
                 let of = |node: NodeNo| within(&self.nodes[&node], domain);
                 let mut tried: BTreeSet<Within> = BTreeSet::new();
                 loop {
                     let open = |node: NodeNo| allow(node) && of(node).is_some_and(|here| !tried.contains(&here));
-                    let first = self.plan_one(demand, spec, now, &open, &self.nothing_planned())?;
+                    let first = self.plan_one(demand, spec, now, &open, &nothing())?;
                     let here = of(first.places[0].node);
                     let inside = |node: NodeNo| allow(node) && of(node) == here;
-                    if let Some(planned) = self.plan_replicas(demand, spec, now, &inside) {
+                    if let Some(planned) = self.plan_replicas(demand, spec, now, &inside, nothing()) {
                         break planned;
                     }
                     tried.extend(here);
@@ -73,15 +78,17 @@ impl World {
         let victims: Vec<&Lease> = self.leases.iter().filter(|l| self.is_in(l, &planned.victims)).collect();
         let quanta = victims.iter().map(|lease| lease.quanta).sum();
         let victims: Vec<LeaseNo> = victims.iter().map(|lease| lease.number).collect();
-        (!victims.is_empty()).then_some(Plan { places: planned.places, victims, quanta })
+        Some(Plan { places: planned.places, victims, quanta, awaited: Vec::new(), dropped: Vec::new() })
     }
 
-    fn nothing_planned(&self) -> Planned {
-        Planned { occupancy: Occupancy::of(self), victims: BTreeSet::new(), places: Vec::new() }
-    }
-
-    fn plan_replicas(&self, demand: &Demand, spec: &AllocationSpec, now: Instant, allow: Allow<'_>) -> Option<Planned> {
-        let mut planned = self.nothing_planned();
+    fn plan_replicas(
+        &self,
+        demand: &Demand,
+        spec: &AllocationSpec,
+        now: Instant,
+        allow: Allow<'_>,
+        mut planned: Planned,
+    ) -> Option<Planned> {
         for _ in 0..spec.replicas {
             planned = self.plan_one(demand, spec, now, allow, &planned)?;
         }

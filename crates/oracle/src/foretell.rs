@@ -1,6 +1,7 @@
 //! Predicts the answers to commands about tokens, agents, tenants and prices, with refusals.
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
+use crate::foretell_quota::QuotaWish;
 use crate::oracle::Oracle;
 use crate::request::RequestFacts;
 use crate::submission::Word;
@@ -13,7 +14,7 @@ use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENA
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
     AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo,
-    QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo,
+    QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 
 /// The caller of a command.
@@ -91,7 +92,8 @@ pub enum Wish {
     Lease(Box<RequestFacts>),
     PutCeiling(CeilingPut),
     DeleteCeiling(CeilingDeleted),
-    Submit(Box<AllocationSpec>),
+    Submit(Box<AllocationSpec>, Option<WhenOverQuota>),
+    PutQuota(Box<QuotaWish>),
     Say(AllocationNo, Word),
     /// A command for which only the checks of the caller are predicted.
     Other,
@@ -204,7 +206,7 @@ impl World {
             }
             Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes),
             Wish::ReleaseNodes(nodes) => self.foretell_giving_back(caller, nodes),
-            Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(caller, *node, *generation, *clean),
+            Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(*node, *generation, *clean),
             Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),
             Wish::DeleteNode(node) => self.foretell_node_gone(caller, *node),
             Wish::DeleteTenant(tenant) => self.foretell_tenant_gone(*tenant),
@@ -221,7 +223,8 @@ impl World {
             Wish::Lease(facts) => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
             Wish::PutCeiling(put) => self.foretell_ceiling(caller.tenant, put),
             Wish::DeleteCeiling(gone) => self.foretell_ceiling_deleted(caller.tenant, gone),
-            Wish::Submit(spec) => self.foretell_submission(caller, spec, now),
+            Wish::PutQuota(put) => self.foretell_quota(caller, put, now),
+            Wish::Submit(spec, when_over_quota) => self.foretell_submission(caller, spec, *when_over_quota, now),
             Wish::Say(number, word) => self.foretell_word(caller, *number, *word, now),
             Wish::Other => Ok(Foretold::Open),
         }
@@ -291,6 +294,9 @@ impl World {
         if let Some(quanta) = settings.max_evicted_quanta_per_hour {
             put.settings.max_evicted_quanta_per_hour = quanta;
         }
+        if let Some(when_over_quota) = settings.when_over_quota {
+            put.settings.when_over_quota = when_over_quota;
+        }
         if let Some(contact) = &settings.contact {
             put.settings.contact = contact.clone();
         }
@@ -298,7 +304,8 @@ impl World {
             || settings.accounting_tag.is_some()
             || settings.max_priority.is_some()
             || settings.max_evicted_quanta_per_hour.is_some()
-            || settings.contact.is_some();
+            || settings.contact.is_some()
+            || settings.when_over_quota.is_some();
 
         let scope = QuotaScope::of_tenant(*tenant);
         let mut count = self.quotas.values().filter(|quota| quota.put.scope.tenant == *tenant).count();
@@ -327,7 +334,8 @@ impl World {
                         next += 1;
                     }
                     let limit = LimitKind::Hard { limit };
-                    bodies.push(QuotaPut { quota, scope: scope.clone(), measure, limit }.into());
+                    let scope = scope.clone();
+                    bodies.push(QuotaPut { quota, scope, measure, limit, temporary: None }.into());
                 }
             }
         }

@@ -54,6 +54,13 @@ impl Occupancy {
         self.taken.push(at);
     }
 
+    /// Frees reserved quanta of a device, or of the class for kinds without devices.
+    pub(crate) fn unreserve(&mut self, node: NodeNo, class: ClassNo, index: Option<usize>, kept: u64) {
+        let class = self.classes.get_mut(&(node, class)).expect("a node has the class that is reserved on it");
+        class.used -= kept;
+        index.into_iter().for_each(|index| class.devices[index] -= kept);
+    }
+
     /// Takes a lease away from its node, or puts it back.
     pub(crate) fn lift(&mut self, lease: &Lease, away: bool) {
         let class = self.classes.get_mut(&(lease.node, lease.class)).expect("a node has the class of its leases");
@@ -104,6 +111,7 @@ impl Demand {
             replicas: Some(spec.replicas),
             claimer: user.filter(|_| spec.sensitive).map(|user| (tenant, user)),
             spec: Some(spec.clone()),
+            who: (user, spec.app_instance),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Checks grants and denials by recomputing everything (SEMANTICS 4).
 
+use crate::holder::correlation;
 use crate::lease::{Lease, Phase};
 use crate::quota::Ruling;
 use crate::request::{Expected, RequestFacts};
@@ -31,6 +32,8 @@ impl World {
                 tenant: facts.tenant,
                 project: facts.project,
                 user: facts.user,
+                workload: record.identity.workload.clone(),
+                correlation: correlation(granted, granted.allocation, record.sequence),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,
@@ -246,13 +249,13 @@ impl World {
             | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
             | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_) | Body::Unfenced(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
@@ -296,10 +299,10 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
         priority: denied.priority,
         labels: Vec::new(),
         profile: None,
-        // Only the app instance whose ceiling denied the request is recorded.
+        // Earlier versions recorded only the app instance whose ceiling denied the request.
         app_instance: match denied.cause {
-            DenyCause::Ceiling { app_instance, .. } => app_instance,
-            _ => None,
+            DenyCause::Ceiling { app_instance, .. } => app_instance.or(denied.particulars.app_instance),
+            _ => denied.particulars.app_instance,
         },
     })
 }

@@ -1,5 +1,6 @@
 //! One lease. Closed leases are kept for usage.
 
+use leasehold_model::body::Correlation;
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
     UserNo,
@@ -63,6 +64,8 @@ pub(crate) struct Lease {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
     pub(crate) user: Option<UserNo>,
+    pub(crate) workload: Option<Name>,
+    pub(crate) correlation: Correlation,
     pub(crate) node: NodeNo,
     pub(crate) pool: PoolNo,
     pub(crate) class: ClassNo,

@@ -6,7 +6,7 @@ use crate::lease::{Lease, Phase};
 use crate::violation::{Broken, Checked, demand, found};
 use crate::world::World;
 use leasehold_model::body::{
-    Expired, Leases, Released, Renewal, Renewed, Reported, Revoked, TeardownStarted, TornDown,
+    Expired, Fenced, Released, Renewal, Renewed, Reported, Revoked, TeardownStarted, TornDown, Unfenced,
 };
 use leasehold_model::limits::LIMIT_SPAN_MAX;
 use leasehold_model::{Activity, AttemptEnd, Instant, LeaseNo, Reason, Record, Span};
@@ -162,6 +162,7 @@ impl World {
         let numbers = &expired.leases.0;
         self.check_leases(record, numbers)?;
         self.check_phase(numbers, |phase| phase == Phase::Active)?;
+        self.check_carries(record, numbers, expired.belongs_to)?;
         self.check_uniform(numbers, expired.closed)?;
         for number in numbers {
             self.begin_end(*number, AttemptEnd::Expired);
@@ -174,6 +175,7 @@ impl World {
         let numbers = &revoked.leases.0;
         self.check_leases(record, numbers)?;
         self.check_phase(numbers, |phase| phase == Phase::Active)?;
+        self.check_carries(record, numbers, revoked.belongs_to)?;
         demand!(record.reason.is_some(), "reason", "a revocation without a reason");
         demand!(revoked.grace <= LIMIT_SPAN_MAX, "grace", "a grace of {}", revoked.grace);
         if let Some((node, _)) = command.lost {
@@ -219,6 +221,9 @@ impl World {
         if let Some((node, _)) = command.lost.filter(|_| !is_timer) {
             self.check_on_node(numbers, node)?;
         }
+        if is_timer || command.lost.is_some() {
+            self.check_carries(record, numbers, started.belongs_to)?;
+        }
         if is_timer {
             self.check_uniform(numbers, started.closed)?;
         }
@@ -235,6 +240,10 @@ impl World {
         self.check_leases(record, numbers)?;
         self.check_phase(numbers, Phase::is_tearing_down)?;
         self.check_on_node(numbers, torn.node)?;
+        // A node confirms for all of a tenant at once; an operator's word is grouped.
+        if torn.belongs_to.is_some() {
+            self.check_carries(record, numbers, torn.belongs_to)?;
+        }
         for number in numbers {
             self.lease_mut(*number).close();
             command.must_close.remove(number);
@@ -243,23 +252,34 @@ impl World {
     }
 
     /// The teardown was not confirmed in time; the timeout is checked as a timer.
-    pub(crate) fn fenced(&mut self, record: &Record, leases: &Leases) -> Checked {
+    pub(crate) fn fenced(&mut self, record: &Record, fenced: &Fenced) -> Checked {
+        let leases = &fenced.leases;
         self.check_leases(record, &leases.0)?;
+        self.check_carries(record, &leases.0, fenced.belongs_to)?;
         self.check_phase(&leases.0, Phase::is_tearing_down)?;
         for number in &leases.0 {
             let lease = self.lease_mut(*number);
             lease.phase = Phase::Fenced;
             lease.limit_at = None;
         }
-        // Each record of a failed teardown heats the node once.
+        // A node that missed a deadline is heated once, however many records say so; before rules version 4, once for
+        // each record.
         let nodes: BTreeSet<_> = leases.0.iter().filter_map(|number| Some(self.lease(*number)?.node)).collect();
-        nodes.into_iter().for_each(|node| self.heats(node, 250, record.stamp));
+        let by_deadline = self.rules_version.is_none_or(|version| version >= 4);
+        for node in nodes {
+            let missed = self.missed.insert(node, record.effective_at);
+            if missed != Some(record.effective_at) || !by_deadline {
+                self.heats(node, 250, record.stamp);
+            }
+        }
         Ok(())
     }
 
     /// Only an operator clears a fence.
-    pub(crate) fn unfenced(&mut self, record: &Record, leases: &Leases) -> Checked {
+    pub(crate) fn unfenced(&mut self, record: &Record, unfenced: &Unfenced) -> Checked {
+        let leases = &unfenced.leases;
         self.check_leases(record, &leases.0)?;
+        self.check_carries(record, &leases.0, unfenced.belongs_to)?;
         self.check_phase(&leases.0, |phase| phase == Phase::Fenced)?;
         for number in &leases.0 {
             self.lease_mut(*number).close();

@@ -101,6 +101,7 @@ impl World {
         node.lost = true;
         // The loss heats the node.
         self.heats(number, 500, stamp);
+        self.report_falls(number, stamp);
         Ok(())
     }
 

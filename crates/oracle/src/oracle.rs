@@ -112,12 +112,14 @@ impl Oracle {
         if let Some(key) = key_of(record) {
             self.command.key = Some(key);
         }
-        self.remembered_keys.remember(record, self.world.settings.idempotency_window);
+        let rules_version = self.started.map_or(RULES_VERSION, |(_, rules)| rules);
+        self.remembered_keys.remember(record, self.world.settings.idempotency_window, rules_version);
         // While a gang is granted, the capacity that was reserved for it is not available to others.
         if self.command.script.is_empty() {
             self.world.fill_reservations();
         }
         self.world.follow_episodes(record.stamp);
+        self.world.follow_overage(record.stamp);
         self.world.follow_assurances(record);
         if moves_queue(record) || self.world.moves_money(record) {
             self.world.looked = None;
@@ -259,6 +261,7 @@ impl Oracle {
             Body::BudgetsPut(body) => world.budgets_put(body),
             Body::QuotaDeleted(body) => world.quota_deleted(body.quota),
             Body::BurstEnded(body) => world.burst_ended(body.quota),
+            Body::QuotaUntilReached(body) => world.until_reached(body.quota),
             Body::NodePut(body) => world.node_put(body),
             Body::NodeDeleted(body) => world.node_deleted(body.node),
             Body::NodeDrained(body) => world.set_drained(body.node, true),
@@ -273,11 +276,11 @@ impl Oracle {
             Body::SensitiveChanged(body) => world.sensitive_changed(body),
             Body::NodesClaimed(body) => world.nodes_claimed(record, body),
             Body::NodesReleased(body) => world.nodes_released(record, body),
-            Body::NodeWiped(body) => world.node_wiped(body.node),
+            Body::NodeWiped(body) => world.node_wiped(record, body),
             Body::NodeQuarantined(body) => world.node_quarantined(record, body),
             Body::QuarantineCleared(body) => world.quarantine_cleared(body.node),
             Body::AgentRegistered(body) => world.agent_registered(body),
-            Body::AgentDetached(body) => world.agent_detached(body.node),
+            Body::AgentDetached(body) => world.agent_detached(body.node, record.stamp),
             Body::TokenIssued(body) => world.token_issued(record, body),
             Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::RateCardPut(body) => world.rate_card_put(record, body),
@@ -302,11 +305,15 @@ impl Oracle {
             Body::Revoked(body) => world.revoked(command, record, body),
             Body::TeardownStarted(body) => world.teardown_started(command, record, body, is_timer),
             Body::TornDown(body) => world.torn_down(command, record, body),
-            Body::Fenced(body) => world.fenced(record, &body.leases),
-            Body::Unfenced(body) => world.unfenced(record, &body.leases),
+            Body::Fenced(body) => world.fenced(record, body),
+            Body::Unfenced(body) => world.unfenced(record, body),
             Body::ActivityReported(body) => world.reported(record, &body.leases.0),
             Body::Preempted(_) => broken!("unknown-kind", "this kind is never written"),
             Body::PreemptionDecided(body) => world.preempted(record, body),
+            Body::ReservationTakenOver(body) => {
+                self.check_rules_version(body.rules_version)?;
+                self.world.taken_over(record, body)
+            }
             Body::ReservationDropped(body) => world.reservation_dropped(record, body.allocation),
             Body::AllocationSubmitted(body) => world.submitted(command, record, body, sealing),
             Body::AllocationDenied(body) => {
@@ -350,7 +357,10 @@ impl Oracle {
             demand!(self.last_stamp == Some(last), "clock-accepted", "{last} was not the last stamp");
         }
         self.started = Some((started.epoch, started.rules_version));
+        self.world.rules_version = Some(started.rules_version);
         self.world.restart_limits(record.stamp);
+        let numbers: Vec<_> = self.world.nodes.keys().copied().collect();
+        numbers.into_iter().for_each(|node| self.world.report_stands(node, record.stamp));
         Ok(())
     }
 

@@ -33,12 +33,18 @@ pub struct NodeSeen {
     pub classes: Vec<ClassSeen>,
 }
 
+/// The plain mean over the classes.
+fn plain_mean(classes: &[ClassSeen], term: impl Fn(&ClassSeen) -> u128) -> u128 {
+    classes.iter().map(term).sum::<u128>() / classes.len() as u128
+}
+
 /// The mean over the classes, weighted by the sensitivity of the workload.
 fn mean(classes: &[ClassSeen], term: impl Fn(&ClassSeen) -> u128) -> u128 {
     let times = |class: &ClassSeen| match class.sensitivity {
-        Some(Sensitivity::Critical) => 4,
-        Some(Sensitivity::Moderate) => 2,
-        _ => 1,
+        Some(Sensitivity::Critical) => 8,
+        Some(Sensitivity::Moderate) => 4,
+        Some(Sensitivity::Low) | None => 2,
+        Some(Sensitivity::Indifferent | Sensitivity::Unused) => 1,
     };
     let each: Vec<u128> = classes.iter().flat_map(|class| vec![term(class); times(class)]).collect();
     each.iter().sum::<u128>() / each.len() as u128
@@ -60,7 +66,7 @@ pub fn score(node: &NodeSeen, peers: &[Site], weights: Weights) -> u64 {
     let in_use = |class: &ClassSeen| u128::from(class.total - class.free + class.asked) * ONE / u128::from(class.total);
     let pressure = mean(&node.classes, |class| ONE - in_use(class));
     let fit = mean(&node.classes, |class| u128::from(class.asked) * ONE / u128::from(class.free));
-    let fragmentation = mean(&node.classes, in_use);
+    let fragmentation = plain_mean(&node.classes, in_use);
     let near: u128 = peers.iter().map(|peer| halves(&node.site, peer)).sum();
     let locality = if peers.is_empty() { 0 } else { near * ONE / (2 * peers.len() as u128) };
     let weighed = [

@@ -44,7 +44,10 @@ pub(crate) type Heads = BTreeMap<Line, Rank>;
 #[derive(Clone, Debug)]
 pub(crate) enum Move {
     Start(AllocationNo, Box<Gang>),
-    Evict(AllocationNo, Plan),
+    /// Evicts and takes over what is needed.
+    MakeRoom(AllocationNo, Plan),
+    /// Capacity that is reserved for it is complete.
+    Fulfil(AllocationNo),
 }
 
 /// Why an allocation continues to wait.
@@ -108,6 +111,10 @@ impl World {
         line.sort_by_key(|(rank, _)| *rank);
         let mut heads = Heads::new();
         for (rank, waits) in line {
+            // Those of higher priority went before it, and may have taken it over.
+            if let Some(number) = self.completed_reservation(Some(waits.spec.priority)) {
+                return Err(Move::Fulfil(number));
+            }
             let guard = self.guard(&heads, rank, now);
             if self.try_one(waits, &guard, now)? == Waits::ForRoom {
                 for line in self.lines_of(waits) {
@@ -115,7 +122,17 @@ impl World {
                 }
             }
         }
-        Ok(heads)
+        match self.completed_reservation(None) {
+            Some(number) => Err(Move::Fulfil(number)),
+            None => Ok(heads),
+        }
+    }
+
+    /// The first allocation of at least this priority whose reserved capacity is complete.
+    fn completed_reservation(&self, least: Option<Priority>) -> Option<AllocationNo> {
+        let complete = |found: &&Allocation| found.reservation.as_ref().is_some_and(|kept| kept.is_full());
+        let mut found = self.allocations.values().filter(complete);
+        found.find(|found| least.is_none_or(|least| found.spec.priority >= least)).map(|found| found.number)
     }
 
     /// The lines of an allocation.
@@ -139,13 +156,13 @@ impl World {
         }
         let plan = self.plan_for(&demand, spec, guard, now);
         if let Some(Ok(plan)) = plan {
-            return Err(Move::Evict(waits.number, plan));
+            return Err(Move::MakeRoom(waits.number, plan));
         }
         if guard.is_empty() {
             return Ok(Waits::ForRoom);
         }
         let would_fit = self.place_gang(&demand, spec, &occupancy, now, &|_| true) != Err(NoGang::Room);
-        let would_evict = || plan.is_none() && self.plan_eviction(&demand, spec, now, &|_| true).is_some();
+        let would_evict = || plan.is_none() && self.plan_room(&demand, spec, now, &|_| true).is_some();
         Ok(if would_fit || would_evict() { Waits::Otherwise } else { Waits::ForRoom })
     }
 
@@ -157,7 +174,7 @@ impl World {
         guard: &Guard<'_>,
         now: Instant,
     ) -> Option<Result<Plan, ()>> {
-        let plan = self.plan_eviction(demand, spec, now, &|node| guard.allows(node, None))?;
+        let plan = self.plan_room(demand, spec, now, &|node| guard.allows(node, None))?;
         Some(if self.may_evict(demand.tenant, plan.quanta, now) { Ok(plan) } else { Err(()) })
     }
 

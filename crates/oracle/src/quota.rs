@@ -3,10 +3,10 @@
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
 use crate::lease::Lease;
-use crate::world::{Episode, Quota, World};
+use crate::world::{Beyond, Episode, Quota, World};
 use leasehold_model::{
-    AllocationSpec, ClassNo, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
-    QuotaNo, QuotaScope, Span, TenantNo,
+    AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Fraction, HolderScope, Instant, LimitKind, Measure, NodeNo,
+    NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo,
 };
 use std::collections::BTreeSet;
 
@@ -29,13 +29,28 @@ pub(crate) struct Burst {
 }
 
 pub(crate) fn burst_of(quota: &Quota) -> Option<Burst> {
-    match quota.put.limit {
+    match quota.limit() {
         LimitKind::Burst { limit, burst_ttl, .. } => Some(Burst { base: limit, ttl: burst_ttl }),
         LimitKind::Hard { .. } | LimitKind::Soft { .. } => None,
     }
 }
 
+/// The user and the app instance of some work.
+pub(crate) type Who = (Option<UserNo>, Option<AppInstanceNo>);
+
 impl Quota {
+    /// The limit in force: the temporary one while there is one.
+    pub(crate) fn limit(&self) -> LimitKind {
+        self.put.temporary.map_or(self.put.limit, |temporary| temporary.limit)
+    }
+
+    /// Whether it counts the work of these, apart from others if it counts each one on its own.
+    fn is_shared_by(&self, one: Who, other: Who) -> bool {
+        let further = &self.put.scope.further;
+        (further.user != Some(HolderScope::Each) || one.0 == other.0)
+            && (further.app_instance != Some(HolderScope::Each) || one.1 == other.1)
+    }
+
     /// Whether the ruling depends on the node; such quotas filter the candidates (SEMANTICS 4).
     pub(crate) fn depends_on_node(&self) -> bool {
         let scope = &self.put.scope;
@@ -43,17 +58,26 @@ impl Quota {
     }
 }
 
-/// Whether a lease is in a scope.
-pub(crate) fn covers(scope: &QuotaScope, lease: &Lease) -> bool {
-    scope.tenant == lease.tenant
-        && scope.project.is_none_or(|project| project == lease.project)
-        && scope.class.is_none_or(|class| class == lease.class)
-        && scope.pool.is_none_or(|pool| pool == lease.pool)
-        && scope.priority.is_none_or(|priority| priority == lease.priority)
-        && match scope.node {
-            NodeScope::All | NodeScope::Each => true,
-            NodeScope::One(node) => node == lease.node,
-        }
+fn is_held_by<T: PartialEq>(scope: &Option<HolderScope<T>>, holder: &Option<T>) -> bool {
+    match (scope, holder) {
+        (None, _) | (Some(HolderScope::Each), Some(_)) => true,
+        (Some(HolderScope::One(one)), Some(holder)) => one == holder,
+        (Some(_), None) => false,
+    }
+}
+
+/// Whether a scope has this priority.
+fn has_priority(scope: &QuotaScope, priority: Priority) -> bool {
+    match (scope.priority, scope.further.and_above) {
+        (None, _) => true,
+        (Some(only), false) => only == priority,
+        (Some(lowest), true) => lowest <= priority,
+    }
+}
+
+/// Whether a scope has the work of a user and an app instance.
+pub(crate) fn has_holder(scope: &QuotaScope, who: Who) -> bool {
+    is_held_by(&scope.further.user, &who.0) && is_held_by(&scope.further.app_instance, &who.1)
 }
 
 /// A request, as quotas see it: the asks once, or once for each replica of a gang.
@@ -69,6 +93,7 @@ pub(crate) struct Demand {
     pub(crate) claimer: Option<Claimer>,
     /// The specification of a gang; `None` for a lease request.
     pub(crate) spec: Option<AllocationSpec>,
+    pub(crate) who: Who,
 }
 
 /// The pool and node of a replica.
@@ -83,37 +108,113 @@ pub(crate) fn is_within(scope: &QuotaScope, (pool, node): NodeInPool) -> bool {
 }
 
 impl World {
-    fn counted(&self, quota: &Quota, on: Option<NodeNo>) -> Vec<&Lease> {
-        let counts = |l: &&Lease| l.phase.counts_for_quota() && on.is_none_or(|node| node == l.node);
-        self.leases.iter().filter(counts).filter(|l| covers(&quota.put.scope, l)).collect()
+    /// Whether a lease is in a scope.
+    pub(crate) fn covers(&self, scope: &QuotaScope, lease: &Lease) -> bool {
+        scope.tenant == lease.tenant
+            && scope.project.is_none_or(|project| project == lease.project)
+            && self.has_class(scope, lease.class)
+            && scope.pool.is_none_or(|pool| pool == lease.pool)
+            && has_priority(scope, lease.priority)
+            && has_holder(scope, (lease.user, lease.app_instance))
+            && match scope.node {
+                NodeScope::All | NodeScope::Each => true,
+                NodeScope::One(node) => node == lease.node,
+            }
     }
 
-    /// The use of a quota, on one node if one is given. Fenced capacity does not count.
-    pub(crate) fn used(&self, quota: &Quota, on: Option<NodeNo>) -> u64 {
-        let leases = || self.counted(quota, on);
+    fn has_class(&self, scope: &QuotaScope, class: ClassNo) -> bool {
+        scope.class.is_none_or(|own| own == class)
+            && scope.further.kind.is_none_or(|kind| self.classes[&class].kind == kind)
+    }
+
+    /// A number that is divided by the `quanta_per_unit` of every class of the quota's kind: in this many parts of a
+    /// billing unit it is counted. One if the quota is not on a kind.
+    pub(crate) fn unit_parts(&self, quota: &Quota) -> u64 {
+        let Some(kind) = quota.put.scope.further.kind.filter(|_| quota.put.measure == Measure::Quanta) else {
+            return 1;
+        };
+        let sizes: BTreeSet<u64> =
+            self.classes.values().filter(|spec| spec.kind == kind).map(|spec| spec.quanta_per_unit).collect();
+        sizes.into_iter().product()
+    }
+
+    /// Quanta of a class in the parts in which a quota counts.
+    fn in_parts(&self, quota: &Quota, class: ClassNo, quanta: u64) -> u128 {
+        let per_unit = if quota.put.scope.further.kind.is_some() { self.classes[&class].quanta_per_unit } else { 1 };
+        u128::from(quanta) * u128::from(self.unit_parts(quota) / per_unit)
+    }
+
+    fn counted(&self, quota: &Quota, on: Option<NodeNo>, who: Who) -> Vec<&Lease> {
+        let counts = |l: &&Lease| l.phase.counts_for_quota() && on.is_none_or(|node| node == l.node);
+        let shares = |l: &&Lease| quota.is_shared_by(who, (l.user, l.app_instance));
+        self.leases.iter().filter(counts).filter(shares).filter(|l| self.covers(&quota.put.scope, l)).collect()
+    }
+
+    /// The use of a quota by these, on one node if one is given. Fenced capacity does not count.
+    pub(crate) fn used(&self, quota: &Quota, on: Option<NodeNo>, who: Who) -> u128 {
+        let leases = || self.counted(quota, on, who);
         match quota.put.measure {
-            Measure::Quanta => leases().iter().map(|lease| lease.quanta).sum(),
-            Measure::Leases => leases().len() as u64,
-            Measure::Nodes => self.nodes_counted(quota).len() as u64,
-            Measure::Allocations => self.allocations_counted(&quota.put.scope),
+            Measure::Quanta => leases().iter().map(|lease| self.in_parts(quota, lease.class, lease.quanta)).sum(),
+            Measure::Leases => leases().len() as u128,
+            Measure::Nodes => self.nodes_counted(quota, who).len() as u128,
+            Measure::Allocations => self.allocations_counted(quota, who),
         }
     }
 
     /// Nodes with leases, and claimed nodes.
-    pub(crate) fn nodes_counted(&self, quota: &Quota) -> BTreeSet<NodeNo> {
-        let leased = self.counted(quota, None).into_iter().map(|lease| lease.node);
-        leased.chain(self.nodes_claimed_under(quota)).collect()
+    pub(crate) fn nodes_counted(&self, quota: &Quota, who: Who) -> BTreeSet<NodeNo> {
+        let leased = self.counted(quota, None, who).into_iter().map(|lease| lease.node);
+        leased.chain(self.nodes_claimed_under(quota, who)).collect()
     }
 
     /// Allocations that hold capacity are counted whole.
-    fn allocations_counted(&self, scope: &QuotaScope) -> u64 {
+    fn allocations_counted(&self, quota: &Quota, who: Who) -> u128 {
+        let scope = &quota.put.scope;
         let counts = |a: &&Allocation| {
+            let of = (a.user, a.spec.app_instance);
             a.state.is_placed()
                 && a.tenant == scope.tenant
                 && scope.project.is_none_or(|project| project == a.project)
-                && scope.priority.is_none_or(|priority| priority == a.spec.priority)
+                && has_priority(scope, a.spec.priority)
+                && has_holder(scope, of)
+                && quota.is_shared_by(who, of)
         };
-        self.allocations.values().filter(counts).count() as u64
+        self.allocations.values().filter(counts).count() as u128
+    }
+
+    /// Everybody whose work a quota may count apart from that of others.
+    pub(crate) fn everybody(&self, quota: &Quota) -> BTreeSet<Who> {
+        let further = &quota.put.scope.further;
+        let only = |(user, app): Who| {
+            (
+                user.filter(|_| further.user == Some(HolderScope::Each)),
+                app.filter(|_| further.app_instance == Some(HolderScope::Each)),
+            )
+        };
+        let of_leases = self.leases.iter().map(|lease| (lease.user, lease.app_instance));
+        let of_allocations = self.allocations.values().map(|found| (found.user, found.spec.app_instance));
+        let of_claims = self.users.keys().map(|user| (Some(*user), None));
+        of_leases.chain(of_allocations).chain(of_claims).chain([(None, None)]).map(only).collect()
+    }
+
+    /// Why a request lacks a name that quotas count by, if it does (SEMANTICS 11).
+    pub(crate) fn fault_of_holder(&self, demand: &Demand, pool: Option<PoolNo>) -> Option<&'static str> {
+        let (user, app) = demand.who;
+        self.quotas.values().find_map(|quota| {
+            let scope = &quota.put.scope;
+            let could_count = scope.tenant == demand.tenant
+                && scope.project.is_none_or(|project| project == demand.project)
+                && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
+                && has_priority(scope, demand.priority)
+                && (quota.put.measure != Measure::Allocations || demand.replicas.is_some())
+                && (scope.pool.is_none() || pool.is_none() || scope.pool == pool);
+            match &scope.further {
+                _ if !could_count => None,
+                further if further.user.is_some() && user.is_none() => Some("quota_needs_user"),
+                further if further.app_instance.is_some() && app.is_none() => Some("quota_needs_app_instance"),
+                _ => None,
+            }
+        })
     }
 
     /// The ruling on one more replica on a node when others are on `taken`; or on the whole request, if the quota does
@@ -130,17 +231,18 @@ impl World {
         let scope = &quota.put.scope;
         let applies = scope.tenant == demand.tenant
             && scope.project.is_none_or(|project| project == demand.project)
-            && scope.class.is_none_or(|class| demand.asks.iter().any(|(asked, _)| *asked == class))
-            && scope.priority.is_none_or(|priority| priority == demand.priority)
+            && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
+            && has_priority(scope, demand.priority)
+            && has_holder(scope, demand.who)
             && (quota.put.measure != Measure::Allocations || demand.replicas.is_some())
             && place.map_or(scope.pool.is_none() && scope.node == NodeScope::All, |at| is_within(scope, at));
         if !applies {
             return None;
         }
         let (used, requested) = self.use_and_request(quota, demand, place, taken);
-        let over = |limit: u64| used + requested > limit;
-        let refused = |limit| Ruling::Refused(DenyCause::Quota { quota: number, used, requested, limit });
-        Some(match quota.put.limit {
+        let over = |limit: u64| used + requested > u128::from(limit) * u128::from(self.unit_parts(quota));
+        let refused = |limit| Ruling::Refused(self.denial(number, quota, used, requested, limit));
+        Some(match quota.limit() {
             LimitKind::Hard { limit } if over(limit) => refused(limit),
             LimitKind::Soft { limit } if over(limit) => Ruling::OverSoft,
             LimitKind::Burst { burst_limit, .. } if over(burst_limit) => refused(burst_limit),
@@ -157,59 +259,125 @@ impl World {
         })
     }
 
-    fn use_and_request(
+    /// The denial in quanta, or in fractions of a unit for a quota on a kind.
+    fn denial(&self, number: QuotaNo, quota: &Quota, used: u128, requested: u128, limit: u64) -> DenyCause {
+        let whole = |count: u128| u64::try_from(count).expect("small counts");
+        let exact = |count: u128| Fraction::new(count, self.unit_parts(quota));
+        match quota.put.scope.further.kind.filter(|_| quota.put.measure == Measure::Quanta) {
+            None => DenyCause::Quota { quota: number, used: whole(used), requested: whole(requested), limit },
+            Some(_) => DenyCause::KindQuota { quota: number, used: exact(used), requested: exact(requested), limit },
+        }
+    }
+
+    pub(crate) fn use_and_request(
         &self,
         quota: &Quota,
         demand: &Demand,
         place: Option<NodeInPool>,
         taken: &[NodeInPool],
-    ) -> (u64, u64) {
+    ) -> (u128, u128) {
         let scope = &quota.put.scope;
-        let asked = demand.asks.iter().filter(|(class, _)| scope.class.is_none_or(|c| c == *class));
+        let who = demand.who;
+        let asked = demand.asks.iter().filter(|(class, _)| self.has_class(scope, *class));
         let each = match quota.put.measure {
-            Measure::Quanta => asked.map(|(_, quanta)| quanta).sum(),
-            Measure::Leases => asked.count() as u64,
+            Measure::Quanta => asked.map(|(class, quanta)| self.in_parts(quota, *class, *quanta)).sum(),
+            Measure::Leases => asked.count() as u128,
             Measure::Nodes | Measure::Allocations => 1,
         };
         let Some((_, node)) = place else {
             let times = if quota.put.measure == Measure::Allocations { 1 } else { demand.replicas.unwrap_or(1) };
-            return (self.used(quota, None), each * u64::from(times));
+            return (self.used(quota, None, who), each * u128::from(times));
         };
         let before: Vec<NodeNo> = taken.iter().filter(|at| is_within(scope, **at)).map(|(_, node)| *node).collect();
         if quota.put.measure == Measure::Nodes {
             // A node that is used already does not count again.
-            let counted = self.nodes_counted(quota);
+            let counted = self.nodes_counted(quota, who);
             let new: BTreeSet<NodeNo> = before.into_iter().chain([node]).filter(|at| !counted.contains(at)).collect();
-            return (counted.len() as u64, new.len() as u64);
+            return (counted.len() as u128, new.len() as u128);
         }
         if scope.node == NodeScope::Each {
-            let here = before.iter().filter(|other| **other == node).count() as u64;
-            return (self.used(quota, Some(node)), each * (here + 1));
+            let here = before.iter().filter(|other| **other == node).count() as u128;
+            return (self.used(quota, Some(node), who), each * (here + 1));
         }
-        (self.used(quota, None), each * (before.len() as u64 + 1))
+        (self.used(quota, None, who), each * (before.len() as u128 + 1))
     }
 
     /// Converts the refusal of one replica to the figures of the whole gang, placed on `places`.
     pub(crate) fn for_all(&self, cause: DenyCause, demand: &Demand, places: &[NodeInPool]) -> DenyCause {
-        let DenyCause::Quota { quota: number, used, requested, limit } = cause else { return cause };
+        let (number, requested, limit) = match cause {
+            DenyCause::Quota { quota, requested, limit, .. } => (quota, u128::from(requested), limit),
+            DenyCause::KindQuota { quota, requested, limit, .. } => {
+                let parts = u128::from(self.unit_parts(&self.quotas[&quota]) / requested.denominator());
+                (quota, requested.numerator() * parts, limit)
+            }
+            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => return cause,
+        };
         let quota = &self.quotas[&number];
         let per_node = quota.put.scope.node == NodeScope::Each && quota.put.measure != Measure::Nodes;
         let Some((last, others)) = places.split_last().filter(|_| !per_node) else { return cause };
-        let all = self.use_and_request(quota, demand, Some(*last), others).1;
-        DenyCause::Quota { quota: number, used, requested: requested.max(all), limit }
+        let (used, all) = self.use_and_request(quota, demand, Some(*last), others);
+        self.denial(number, quota, used, all.max(requested), limit)
     }
 
     /// The burst quota that limits the renewal of a lease, and until when; only quotas above their base limit apply.
     pub(crate) fn renewal_ends(&self, lease: &Lease) -> Option<(QuotaNo, Instant)> {
-        let ends = self.quotas.iter().filter(|(_, quota)| covers(&quota.put.scope, lease)).filter_map(|(no, quota)| {
+        let covering = self.quotas.iter().filter(|(_, quota)| self.covers(&quota.put.scope, lease));
+        let ends = covering.filter_map(|(no, quota)| {
+            let over = self.exceeds_base(quota, burst_of(quota)?.base);
             let burst = burst_of(quota)?;
-            let over = self.used(quota, None) > burst.base;
             // Use above the base limit implies a burst, because `follow_episodes` runs after each record.
             over.then(|| {
                 (*no, quota.episode.expect("over base within an episode").started_at.saturating_add(burst.ttl))
             })
         });
         ends.min_by_key(|(number, at)| (*at, *number))
+    }
+
+    /// What is held beyond a limit now: zero unless the limit is soft.
+    fn beyond(&self, quota: &Quota, limit: LimitKind) -> Fraction {
+        let LimitKind::Soft { limit } = limit else { return Fraction::new(0, 1) };
+        let parts = self.unit_parts(quota);
+        let nodes: Vec<Option<NodeNo>> = match quota.put.scope.node {
+            NodeScope::Each => self.nodes.keys().copied().map(Some).collect(),
+            NodeScope::All | NodeScope::One(_) => vec![None],
+        };
+        let mut sum = 0;
+        for who in self.everybody(quota) {
+            for node in &nodes {
+                sum += self.used(quota, *node, who).saturating_sub(u128::from(limit) * u128::from(parts));
+            }
+        }
+        Fraction::new(sum, parts)
+    }
+
+    /// After each record: writes down what each quota has beyond its limits (SEMANTICS 11).
+    pub(crate) fn follow_overage(&mut self, stamp: Instant) {
+        let numbers: Vec<QuotaNo> = self.quotas.keys().copied().collect();
+        for number in numbers {
+            let quota = &self.quotas[&number];
+            let until = quota.put.temporary.map(|temporary| temporary.until);
+            let (limit, base) = (self.beyond(quota, quota.limit()), self.beyond(quota, quota.put.limit));
+            let now = Beyond { at: stamp, limit, base, until };
+            self.quotas.get_mut(&number).expect("just listed").beyond.push(now);
+        }
+    }
+
+    /// Everything that was beyond the limit until the last record, times nanoseconds.
+    pub(crate) fn overage(&self, quota: &Quota) -> Fraction {
+        let parts = self.unit_parts(quota);
+        let mut sum = 0;
+        for pair in quota.beyond.windows(2) {
+            let (from, to) = (pair[0].at.0, pair[1].at.0);
+            let switch = pair[0].until.map_or(to, |until| until.0.clamp(from, to));
+            let count = |level: Fraction| level.numerator() * u128::from(parts / level.denominator());
+            sum += count(pair[0].limit) * u128::from(switch - from) + count(pair[0].base) * u128::from(to - switch);
+        }
+        Fraction::new(sum, parts)
+    }
+
+    /// Whether the use of a burst quota is above its base limit. It counts everybody together.
+    fn exceeds_base(&self, quota: &Quota, base: u64) -> bool {
+        self.used(quota, None, (None, None)) > u128::from(base) * u128::from(self.unit_parts(quota))
     }
 
     /// After each record: a burst starts when use exceeds the base limit. The time at or below the base limit counts
@@ -219,7 +387,7 @@ impl World {
         for number in numbers {
             let quota = &self.quotas[&number];
             let episode = burst_of(quota).and_then(|burst| {
-                let over = self.used(quota, None) > burst.base;
+                let over = self.exceeds_base(quota, burst.base);
                 match quota.episode {
                     None => over.then_some(Episode { started_at: stamp, below_since: None }),
                     Some(episode) if over => Some(Episode { below_since: None, ..episode }),

@@ -102,6 +102,7 @@ impl RequestFacts {
             replicas: None,
             claimer: self.claimer(),
             spec: None,
+            who: (self.user, self.app_instance),
         }
     }
 }
@@ -203,7 +204,8 @@ impl World {
             (!self.labels_exist(facts), "impossible_labels"),
             (sensitive.is_some(), sensitive.unwrap_or_default()),
         ];
-        fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
+        let fault = fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word);
+        fault.or_else(|| self.fault_of_holder(&facts.demand(), facts.pool))
     }
 
     fn splits_devices(&self, class: ClassNo, quanta: u64) -> bool {

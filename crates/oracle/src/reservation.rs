@@ -37,6 +37,25 @@ impl Reservation {
         places.flat_map(|(place, kept)| place.members.iter().zip(kept).map(|(member, kept)| (place.node, member, kept)))
     }
 
+    /// What is reserved: node, class, device (none for kinds without devices) and quanta.
+    pub(crate) fn kept(&self) -> Vec<(NodeNo, ClassNo, Option<usize>, u64)> {
+        let mut all = Vec::new();
+        for (node, member, kept) in self.members() {
+            let devices: Vec<Option<usize>> = match member.devices {
+                0 => vec![None],
+                set => indexes(set).map(Some).collect(),
+            };
+            all.extend(devices.into_iter().zip(kept).map(|(index, kept)| (node, member.class, index, *kept)));
+        }
+        all
+    }
+
+    /// The nodes on which something is missing.
+    fn short_on(&self) -> Vec<NodeNo> {
+        let is_short = |(_, member, kept): &(NodeNo, &Member, &Vec<u64>)| kept.iter().any(|k| *k < shares(member).1);
+        self.members().filter(is_short).map(|(node, ..)| node).collect()
+    }
+
     pub(crate) fn is_full(&self) -> bool {
         self.members().all(|(_, member, kept)| kept.iter().all(|kept| *kept == shares(member).1))
     }
@@ -87,13 +106,16 @@ impl World {
     }
 
     /// Whether the reservation can no longer be completed: a node is unavailable, a victim is fenced, or all victims
-    /// are gone and capacity is still missing.
+    /// are gone and capacity is missing on nodes where no lease is ending.
     pub(crate) fn is_broken(&self, reservation: &Reservation) -> bool {
         let lies = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_open_to(None));
         let phase = |lease: &LeaseNo| self.lease(*lease).map_or(Phase::Closed, |lease| lease.phase);
         let gone = |lease: &LeaseNo| phase(lease) == Phase::Closed;
+        let is_ending = |phase: Phase| phase == Phase::Revoking || phase.is_tearing_down();
         !reservation.nodes().iter().all(lies)
             || reservation.victims.iter().any(|lease| phase(lease) == Phase::Fenced)
-            || !reservation.is_full() && reservation.victims.iter().all(gone)
+            || !reservation.is_full()
+                && reservation.victims.iter().all(gone)
+                && !self.leases.iter().any(|l| is_ending(l.phase) && reservation.short_on().contains(&l.node))
     }
 }

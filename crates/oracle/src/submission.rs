@@ -12,7 +12,8 @@ use leasehold_model::limits::{
     QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, PoolNo, ProjectNo, Span, TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope,
+    PoolNo, ProjectNo, Span, TenantNo, UserNo, WhenOverQuota,
 };
 use std::collections::BTreeMap;
 
@@ -158,7 +159,39 @@ impl World {
         (!possible).then_some("walltime_too_long")
     }
 
-    pub(crate) fn foretell_submission(&self, caller: &Caller, spec: &AllocationSpec, now: Instant) -> Told {
+    /// Whether a gang is larger than the base limit of a quota that it cannot avoid (SEMANTICS 11).
+    fn is_beyond_base(&self, demand: &Demand, spec: &AllocationSpec, now: Instant) -> bool {
+        let replicas = u128::from(spec.replicas);
+        self.quotas.iter().any(|(number, quota)| {
+            let scope = &quota.put.scope;
+            let unavoidable = scope.pool.is_none() || scope.pool == spec.pool;
+            let base = match quota.put.limit {
+                LimitKind::Soft { .. } => return false,
+                LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => limit,
+            };
+            // As if it were placed on one node: the request of one replica.
+            let somewhere = (scope.pool.unwrap_or(PoolNo(u32::MAX)), NodeNo(u32::MAX));
+            let place = quota.depends_on_node().then_some(somewhere);
+            if !unavoidable || self.rule(*number, quota, demand, place, &[], now).is_none() {
+                return false;
+            }
+            let each = self.use_and_request(quota, demand, Some(somewhere), &[]).1;
+            let alone = match (quota.put.measure, scope.node) {
+                (Measure::Nodes, _) | (_, NodeScope::One(_)) => return false,
+                (Measure::Allocations, _) | (_, NodeScope::Each) => each,
+                (_, NodeScope::All) => each * replicas,
+            };
+            alone > u128::from(base) * u128::from(self.unit_parts(quota))
+        })
+    }
+
+    pub(crate) fn foretell_submission(
+        &self,
+        caller: &Caller,
+        spec: &AllocationSpec,
+        when_over_quota: Option<WhenOverQuota>,
+        now: Instant,
+    ) -> Told {
         let tenant = caller.tenant.ok_or("tenant_required")?;
         if let Some(fault) = self.fault_of_spec(tenant, caller.project, caller.user, spec) {
             return Err(fault);
@@ -167,6 +200,9 @@ impl World {
         let spec = self.in_order(spec);
         let guard = self.guard_for(tenant, spec.priority, now);
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
+        if let Some(fault) = self.fault_of_holder(&demand, spec.pool) {
+            return Err(fault);
+        }
         let allow = |node| guard.allows(node, spec.walltime);
         let placed = self.place_gang(&demand, &spec, &Occupancy::of(self), now, &allow);
         if placed == Err(NoGang::Room)
@@ -178,11 +214,14 @@ impl World {
         if let Err(NoGang::Quota(causes)) = &placed {
             let denied = |cause: DenyCause| {
                 let rules_version = leasehold_model::RULES_VERSION;
-                AllocationDenied { spec: spec.clone(), rules_version, cause }.into()
+                AllocationDenied { spec: spec.clone(), rules_version, cause, when_over_quota }.into()
             };
             // An allocation that only a burst refuses waits. Which of several nodes is named is not predicted.
+            let own = self.tenants[&tenant].settings.when_over_quota;
+            let waits =
+                when_over_quota.or(own) == Some(WhenOverQuota::Wait) && !self.is_beyond_base(&demand, &spec, now);
             let is_final = |cause: &&DenyCause| match **cause {
-                DenyCause::Quota { .. } => true,
+                DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => !waits,
                 // Reserved money can be returned; spent money cannot.
                 DenyCause::Ceiling { spent, requested, amount, .. } => spent.saturating_add(requested) > amount,
                 _ => false,
@@ -190,14 +229,14 @@ impl World {
             let hard = causes.iter().filter(is_final);
             let mut bodies: Vec<Body> = hard.map(|cause| denied(*cause)).collect();
             if bodies.len() < causes.len() && !self.is_full(tenant) {
-                bodies.push(AllocationSubmitted { spec: spec.clone() }.into());
+                bodies.push(AllocationSubmitted { spec: spec.clone(), when_over_quota }.into());
             }
             return if bodies.is_empty() { Err("too_many_pending") } else { one_of(bodies) };
         }
         if placed.is_err() && self.is_full(tenant) {
             return Err("too_many_pending");
         }
-        one_of(vec![AllocationSubmitted { spec }.into()])
+        one_of(vec![AllocationSubmitted { spec, when_over_quota }.into()])
     }
 
     /// Whether the queue is full.

@@ -1,6 +1,7 @@
 //! The whole state as plain data, to compare two models.
 
 use crate::allocation::Allocation;
+use crate::capacity::Parts;
 use crate::ceiling::Ceiling;
 use crate::custody::Custody;
 use crate::oracle::Oracle;
@@ -10,9 +11,9 @@ use leasehold_model::body::{
     CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, AppInstanceNo, AttemptEnd, Budgets, ClassNo, ClassSpec, Instant, LeaseNo,
-    Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo, TokenNo,
-    UserNo, Weights,
+    AllocationNo, AllocationState, Amount, AppInstanceNo, AttemptEnd, Budgets, ClassNo, ClassSpec, Fraction, Instant,
+    LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo,
+    TokenNo, UserNo, Weights,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -77,8 +78,13 @@ pub struct EpisodeLine {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaLine {
     pub limit: LimitKind,
-    /// One value without a node; for a quota on each node one value per node, without zeros.
-    pub used: BTreeMap<Option<NodeNo>, u64>,
+    /// What follows a temporary limit, and when.
+    pub base: LimitKind,
+    pub until: Option<Instant>,
+    /// What was beyond a soft limit, times nanoseconds.
+    pub overage: Fraction,
+    /// By user and app instance if it counts each one, and by node if it counts each node; without zeros.
+    pub used: BTreeMap<(Option<UserNo>, Option<AppInstanceNo>, Option<NodeNo>), Fraction>,
     pub episode: Option<EpisodeLine>,
 }
 
@@ -258,7 +264,11 @@ impl World {
         let mut lines = BTreeMap::new();
         for (number, node) in &self.nodes {
             for (class, _) in &node.put.capacity {
-                let p = self.parts(*number, node, *class);
+                let mut p = self.parts(*number, node, *class);
+                if node.lost {
+                    // To whoever asks, a lost node has nothing but offline capacity (SEMANTICS 11).
+                    p = Parts { offline: p.capacity, capacity: p.capacity, ..Parts::default() };
+                }
                 let line = CapacityLine {
                     held: p.held,
                     tearing_down: p.tearing_down,
@@ -276,14 +286,22 @@ impl World {
     }
 
     fn quota_line(&self, quota: &Quota) -> QuotaLine {
-        let used = if quota.put.scope.node == NodeScope::Each {
-            let each = self.nodes.keys().map(|node| (Some(*node), self.used(quota, Some(*node))));
-            each.filter(|(_, used)| *used > 0).collect()
-        } else {
-            BTreeMap::from([(None, self.used(quota, None))])
+        let nodes: Vec<Option<NodeNo>> = match quota.put.scope.node {
+            NodeScope::Each => self.nodes.keys().copied().map(Some).collect(),
+            NodeScope::All | NodeScope::One(_) => vec![None],
         };
+        let mut used = BTreeMap::new();
+        for who in self.everybody(quota) {
+            for node in &nodes {
+                let count = self.used(quota, *node, who);
+                if count > 0 {
+                    used.insert((who.0, who.1, *node), Fraction::new(count, self.unit_parts(quota)));
+                }
+            }
+        }
         let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
-        QuotaLine { limit: quota.put.limit, used, episode }
+        let until = quota.put.temporary.map(|temporary| temporary.until);
+        QuotaLine { limit: quota.limit(), base: quota.put.limit, until, overage: self.overage(quota), used, episode }
     }
 
     fn ceiling_lines(&self) -> BTreeMap<(ProjectNo, Option<AppInstanceNo>), CeilingLine> {

@@ -4,6 +4,7 @@ use crate::acts::Sealing;
 use crate::allocation::Allocation;
 use crate::command::Command;
 use crate::gang::Occupancy;
+use crate::holder::correlation;
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::reservation::Reservation;
@@ -11,11 +12,11 @@ use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{
     AllocationCheckpointed, AllocationCompleted, AllocationDenied, AllocationFailed, AllocationPlaced,
-    AllocationSubmitted, Granted, PreemptionDecided,
+    AllocationSubmitted, Granted, PreemptionDecided, ReservationTakenOver,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Identity, Instant, LeaseNo, LimitKind, Reason, Record,
-    Span,
+    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Fraction, Identity, Instant, LeaseNo, LimitKind,
+    Reason, Record, Span,
 };
 
 impl World {
@@ -43,6 +44,7 @@ impl World {
         let follows = matches!(
             record.body,
             Body::PreemptionDecided(_)
+                | Body::ReservationTakenOver(_)
                 | Body::ReservationDropped(_)
                 | Body::AllocationPlaced(_)
                 | Body::AllocationSuspended(_)
@@ -80,6 +82,7 @@ impl World {
             project,
             user: identity.user,
             workload: identity.workload.clone(),
+            references: (record.hcl_entry.clone(), record.dra_claim_id.clone()),
             spec: spec.clone(),
             state: AllocationState::Pending,
             submitted_at: record.stamp,
@@ -101,17 +104,25 @@ impl World {
         if let DenyCause::Ceiling { .. } = denied.cause {
             return self.check_denied_for_cost(record, denied.cause);
         }
-        let DenyCause::Quota { quota, used, requested, limit } = denied.cause else {
-            broken!("denial", "without room it must wait: {:?}", denied.cause)
+        let (quota, limit, is_over) = match denied.cause {
+            DenyCause::Quota { quota, used, requested, limit } => (quota, limit, used + requested > limit),
+            DenyCause::KindQuota { quota, used, requested, limit } => {
+                let wide = |fraction: Fraction| (fraction.numerator(), u128::from(fraction.denominator()));
+                let ((a, b), (c, d)) = (wide(used), wide(requested));
+                (quota, limit, a * d + c * b > u128::from(limit) * b * d)
+            }
+            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => {
+                broken!("denial", "without room it must wait: {:?}", denied.cause)
+            }
         };
         let known = found!(self.quotas.get(&quota), "unknown-quota", "there is no {quota}");
         demand!(Some(known.put.scope.tenant) == record.identity.tenant, "denial", "{quota} is another's");
-        let stands = match known.put.limit {
+        let stands = match known.limit() {
             LimitKind::Hard { limit } => limit,
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             LimitKind::Soft { .. } => broken!("denial", "{quota} is soft"),
         };
-        demand!(limit == stands && used + requested > limit, "denial", "{:?}", denied.cause);
+        demand!(limit == stands && is_over, "denial", "{:?}", denied.cause);
         Ok(())
     }
 
@@ -141,6 +152,7 @@ impl World {
     pub(crate) fn gang_granted(&mut self, record: &Record, granted: &Granted, number: AllocationNo) -> Checked {
         let of = &self.allocations[&number];
         let (tenant, project, user) = (of.tenant, of.project, of.user);
+        let workload = of.workload.clone();
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
@@ -157,6 +169,8 @@ impl World {
                 tenant,
                 project,
                 user,
+                workload: workload.clone(),
+                correlation: correlation(granted, Some(number), record.sequence),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,
@@ -253,6 +267,25 @@ impl World {
         demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", decided.allocation);
         let tenant = found.tenant;
         found.reservation = Some(Reservation::new(decided.places.clone(), decided.victims.0.to_vec()));
+        self.evictions.push((tenant, record.stamp, evicted));
+        Ok(())
+    }
+
+    /// Reservations of lower priority are taken over, as predicted: their holders wait in the queue again.
+    pub(crate) fn taken_over(&mut self, record: &Record, taken: &ReservationTakenOver) -> Checked {
+        let evicted: u64 =
+            taken.victims.0.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.quanta).sum();
+        for number in &taken.dropped {
+            let found = self.allocation(*number)?;
+            demand!(found.reservation.is_some(), "allocation-state", "{number} has no reservation");
+            demand!(found.spec.priority < taken.priority, "takeover", "{number} is not of lower priority");
+            found.reservation = None;
+        }
+        let found = self.allocation(taken.allocation)?;
+        demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", taken.allocation);
+        let tenant = found.tenant;
+        let leases = taken.victims.0.iter().chain(&taken.awaited.0).copied().collect();
+        found.reservation = Some(Reservation::new(taken.places.clone(), leases));
         self.evictions.push((tenant, record.stamp, evicted));
         Ok(())
     }

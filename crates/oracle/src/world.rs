@@ -12,8 +12,8 @@ use leasehold_model::body::{
     UserPut,
 };
 use leasehold_model::{
-    AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights,
+    AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo,
+    QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -64,11 +64,24 @@ pub(crate) struct Episode {
 pub(crate) struct Quota {
     pub(crate) put: QuotaPut,
     pub(crate) episode: Option<Episode>,
+    /// What was beyond the limit, and beyond the base limit, after each record, with the end of a temporary limit.
+    pub(crate) beyond: Vec<Beyond>,
+}
+
+/// What a soft quota had beyond its limit from a record on, in billing units or counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Beyond {
+    pub(crate) at: Instant,
+    pub(crate) limit: Fraction,
+    pub(crate) base: Fraction,
+    pub(crate) until: Option<Instant>,
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) settings: SettingsChanged,
+    /// The rules version of the running process; none before the first start.
+    pub(crate) rules_version: Option<u32>,
     /// The most nodes that may be claimed or being wiped.
     pub(crate) sensitive_pool_size: Option<u64>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
@@ -94,6 +107,8 @@ pub(crate) struct World {
     pub(crate) leases: Vec<Lease>,
     /// Everything that heated a node, and how fast heat decays.
     pub(crate) heatings: Vec<(Instant, Heating)>,
+    /// The deadline of the last teardown that each node did not confirm in time.
+    pub(crate) missed: BTreeMap<NodeNo, Instant>,
     /// All allocations, ended ones included.
     pub(crate) allocations: BTreeMap<AllocationNo, Allocation>,
     /// Evictions: for which tenant, when, and how many quanta.
@@ -112,6 +127,7 @@ impl World {
     pub(crate) fn new(settings: SettingsChanged) -> Self {
         Self {
             settings,
+            rules_version: None,
             sensitive_pool_size: None,
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),
@@ -129,6 +145,7 @@ impl World {
             ceilings: BTreeMap::new(),
             leases: Vec::new(),
             heatings: Vec::new(),
+            missed: BTreeMap::new(),
             allocations: BTreeMap::new(),
             evictions: Vec::new(),
             looked: None,

@@ -170,6 +170,7 @@ impl Tally {
             | Body::Preempted(_)
             | Body::PreemptionDecided(_)
             | Body::ReservationDropped(_)
+            | Body::ReservationTakenOver(_)
             | Body::Unknown { .. } => {}
         }
         Ok(())

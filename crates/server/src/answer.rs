@@ -39,6 +39,20 @@ fn instant(out: &mut Vec<u8>, at: Instant) {
     out.push(b'"');
 }
 
+/// `lease-42` under `id`, and the 128-bit ID under `uid`.
+fn lease_id(out: &mut Vec<u8>, genesis: &Hash, lease: u64) {
+    out.extend_from_slice(b"\"id\":");
+    short_id(out, lease);
+    out.extend_from_slice(b",\"uid\":");
+    public_id(out, genesis, IdKind::Lease, lease);
+}
+
+fn short_id(out: &mut Vec<u8>, lease: u64) {
+    out.extend_from_slice(b"\"lease-");
+    number(out, lease);
+    out.push(b'"');
+}
+
 /// A JSON string. Names contain no control characters, but may contain quotes and backslashes.
 fn string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -113,8 +127,8 @@ fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &G
     begin(out, sealed);
     out.extend_from_slice(b",\"leases\":[");
     for (place, member) in (0u64..).zip(&granted.members) {
-        out.extend_from_slice(if place > 0 { b",{\"id\":".as_slice() } else { b"{\"id\":".as_slice() });
-        public_id(out, &app.genesis, IdKind::Lease, granted.first_lease.0 + place);
+        out.extend_from_slice(if place > 0 { b",{".as_slice() } else { b"{".as_slice() });
+        lease_id(out, &app.genesis, granted.first_lease.0 + place);
         out.extend_from_slice(b",\"class\":");
         if let Some(class) = state.class(member.class) {
             string(out, class.name.as_str());
@@ -140,10 +154,7 @@ fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &G
     out.extend_from_slice(b",\"expires_at\":");
     instant(out, record.stamp.saturating_add(granted.ttl));
     out.extend_from_slice(b",\"correlation_id\":");
-    match granted.correlation {
-        Some(id) => hex_id(out, id),
-        None => public_id(out, &app.genesis, IdKind::Correlation, record.sequence),
-    }
+    put!(out, "\"{}\"", granted.correlation_of(record.sequence).id(&app.genesis));
     if !granted.over_soft.is_empty() {
         let ids: Vec<u32> = granted.over_soft.iter().map(|quota| quota.0).collect();
         put!(out, ",\"over_soft_quota_ids\":{ids:?}");
@@ -164,8 +175,8 @@ fn activity_problem(sealed: &Sealed, out: &mut Vec<u8>) {
 
 fn with_id(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
     begin(out, sealed);
-    out.extend_from_slice(b",\"id\":");
-    public_id(out, &app.genesis, IdKind::Lease, lease.0);
+    out.push(b',');
+    lease_id(out, &app.genesis, lease.0);
 }
 
 pub(crate) fn renewed(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {
@@ -185,7 +196,10 @@ pub(crate) fn released(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec
     let record = sealed.records.iter().find(|record| matches!(record.body, Body::Released(_)));
     let record = record.unwrap_or_else(|| sealed.first());
     let closed = matches!(&record.body, Body::Released(released) if released.closed);
-    with_id(app, sealed, lease, out);
+    out.extend_from_slice(b"{\"sequence\":");
+    number(out, record.sequence);
+    out.push(b',');
+    lease_id(out, &app.genesis, lease.0);
     out.extend_from_slice(if closed { b",\"state\":\"closed\"" } else { b",\"state\":\"releasing\"" });
     out.extend_from_slice(b",\"ended_at\":");
     instant(out, record.effective_at);
@@ -195,21 +209,26 @@ pub(crate) fn released(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec
 
 pub(crate) fn revoked(app: &App, sealed: &Sealed, out: &mut Vec<u8>) {
     begin(out, sealed);
-    out.extend_from_slice(b",\"ids\":[");
-    let mut grace = None;
-    let mut first = true;
-    for record in &sealed.records {
-        if let Body::Revoked(revoked) = &record.body {
-            grace.get_or_insert(revoked.grace);
-            for lease in &revoked.leases.0 {
-                if !std::mem::take(&mut first) {
-                    out.push(b',');
-                }
-                public_id(out, &app.genesis, IdKind::Lease, lease.0);
-            }
+    let revocations = sealed.records.iter().filter_map(|record| {
+        let Body::Revoked(revoked) = &record.body else { return None };
+        Some(revoked)
+    });
+    let leases = || revocations.clone().flat_map(|revoked| revoked.leases.0.iter().copied());
+    list(out, b",\"ids\":[", leases(), |out, lease| short_id(out, lease.0));
+    list(out, b",\"uids\":[", leases(), |out, lease| public_id(out, &app.genesis, IdKind::Lease, lease.0));
+    let grace = revocations.clone().next().map(|revoked| revoked.grace);
+    put!(out, ",\"grace\":\"{}\"}}", grace.unwrap_or_default());
+}
+
+fn list(out: &mut Vec<u8>, begin: &[u8], leases: impl Iterator<Item = LeaseNo>, write: impl Fn(&mut Vec<u8>, LeaseNo)) {
+    out.extend_from_slice(begin);
+    for (place, lease) in leases.enumerate() {
+        if place > 0 {
+            out.push(b',');
         }
+        write(out, lease);
     }
-    put!(out, "],\"grace\":\"{}\"}}", grace.unwrap_or_default());
+    out.push(b']');
 }
 
 pub(crate) fn ready(app: &App, sealed: &Sealed, lease: LeaseNo, out: &mut Vec<u8>) {

@@ -82,8 +82,8 @@ impl App {
         reply.map_err(|unsealed| problem(&unsealed, tell))
     }
 
-    /// The public ID of a lease.
-    pub(crate) fn lease_id(&self, lease: LeaseNo) -> String {
+    /// The 128-bit ID of a lease.
+    pub(crate) fn lease_uid(&self, lease: LeaseNo) -> String {
         PublicId::new(&self.genesis, IdKind::Lease, 0, lease.0).to_string()
     }
 

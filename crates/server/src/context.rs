@@ -3,6 +3,7 @@
 use crate::access::{Caller, authenticate};
 use crate::app::App;
 use crate::body;
+use crate::key_memory::KeyMemory;
 use axum::body::Body;
 use axum::extract::RawPathParams;
 use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST};
@@ -28,6 +29,7 @@ pub(crate) struct Context {
     query: Vec<(String, String)>,
     pub(crate) headers: HeaderMap,
     body: Bytes,
+    pub(crate) key_memory: KeyMemory,
 }
 
 impl Context {
@@ -37,6 +39,7 @@ impl Context {
         endpoint: &Endpoint,
         path: &RawPathParams,
         request: Request<Body>,
+        key_memory: KeyMemory,
     ) -> Result<Self, Problem> {
         let (mut parts, body) = request.into_parts();
         sent_once(&parts.headers)?;
@@ -48,7 +51,7 @@ impl Context {
         let body =
             if endpoint.is_mutation() { body_bytes(&app, endpoint, &parts.headers, body).await? } else { Bytes::new() };
         let path = path.iter().map(|(_, value)| value.to_owned()).collect();
-        Ok(Self { app, caller, path, query, headers: parts.headers, body })
+        Ok(Self { app, caller, path, query, headers: parts.headers, body, key_memory })
     }
 
     /// The caller. Only endpoints without roles have none.
@@ -118,7 +121,10 @@ impl Context {
 
     /// Submits a command with the identity that the request named.
     pub(crate) async fn seal_for(&self, identity: Identity, command: Command) -> Result<Sealed, Problem> {
-        self.app.seal(self.caller(), identity, command, self.key()?).await
+        let key = self.key()?;
+        let sealed = self.app.seal(self.caller(), identity, command, key).await?;
+        key.into_iter().for_each(|_| self.key_memory.add(&sealed));
+        Ok(sealed)
     }
 }
 
@@ -209,8 +215,12 @@ fn decode(text: &str) -> Option<String> {
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
     let most = if endpoint.id == by_id::batch.id { app.settings.batch_body_bytes() } else { app.settings.body_bytes() };
-    let too_large =
-        || codes::BODY_TOO_LARGE.problem(format!("The body is larger than {most} bytes.")).with("limit", most);
+    let too_large = || {
+        codes::BODY_TOO_LARGE
+            .problem(format!("The body is larger than {most} bytes."))
+            .with("limit", most.to_string())
+            .with("unit", "byte")
+    };
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > most) {
         return Err(too_large());

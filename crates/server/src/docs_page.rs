@@ -5,6 +5,7 @@ use axum::http::header::{
 };
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use leasehold_api::CodePage;
 use sha2::{Digest, Sha256};
 use std::sync::LazyLock;
 
@@ -29,6 +30,44 @@ static POLICY: LazyLock<HeaderValue> = LazyLock::new(|| {
     HeaderValue::from_str(&policy).expect("the policy is ASCII")
 });
 
+/// The page about a problem code, to which the `type` of a problem leads.
+pub(crate) fn problem_page(code: &str, page: &CodePage) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>{code}</title></head><body>\
+         <h1><code>{code}</code></h1><h2>Cause</h2><p>{}</p><h2>What to do</h2><p>{}</p>\
+         <p><a href=\"/api/docs#code-{code}\">All codes</a></p></body></html>\n",
+        as_html(&page.cause),
+        as_html(&page.what_to_do)
+    )
+}
+
+/// Markdown of one line as HTML. Links of the reference lead to files and become plain words.
+fn as_html(markdown: &str) -> String {
+    let escaped = markdown.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let mut html = String::new();
+    for (place, part) in escaped.split('`').enumerate() {
+        match place % 2 {
+            0 => html.push_str(&without_links(part)),
+            _ => html.extend(["<code>", part, "</code>"]),
+        }
+    }
+    html
+}
+
+fn without_links(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = text;
+    while let Some((before, link)) = rest.split_once('[') {
+        let Some((name, (_, after))) = link.split_once("](").and_then(|(name, to)| Some((name, to.split_once(')')?)))
+        else {
+            break;
+        };
+        words.extend([before, name]);
+        rest = after;
+    }
+    words + rest
+}
+
 /// The headers that restrict what a browser does with the page.
 pub(crate) fn security_headers() -> [(HeaderName, HeaderValue); 4] {
     [
@@ -43,6 +82,15 @@ pub(crate) fn security_headers() -> [(HeaderName, HeaderValue); 4] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_about_a_code_has_its_markdown_as_html() {
+        let page = CodePage { cause: "`a` < b.".into(), what_to_do: "See [roles](roles.md), [all.".into() };
+        let html = problem_page("bad_a", &page);
+        for part in ["<h1><code>bad_a</code></h1>", "<p><code>a</code> &lt; b.</p>", "<p>See roles, [all.</p>"] {
+            assert!(html.contains(part), "{html}");
+        }
+    }
 
     #[test]
     fn the_policy_covers_everything_that_the_page_runs() {

@@ -9,15 +9,16 @@ mod node;
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, quota_words};
-use crate::show;
+use crate::show::{self, whole};
 use leasehold_api as api;
-use leasehold_api::When;
+use leasehold_api::{Ttl, When};
 use leasehold_engine::{
     Candidate, CeilingCheck, Explanation, Lease, PossibleEviction, QueueStanding, QuotaCheck, QuotaSaid, ReplicaPlace,
     State,
 };
 use leasehold_model::{
     Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Profile, ResourceKind, TenantNo,
+    quantity,
 };
 use std::collections::BTreeMap;
 
@@ -80,12 +81,15 @@ impl Explainer<'_> {
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             kind => kind.limit(),
         };
+        let is_fraction = check.used.denominator() > 1 || check.requested.denominator() > 1;
         api::QuotaChecked {
             quota_id: check.quota.0,
             what: quota_words(self.state, check.quota),
             limit_type: check.limit.word().to_owned(),
-            used: check.used,
-            requested: check.requested,
+            used: whole(check.used),
+            requested: whole(check.requested),
+            used_exact: is_fraction.then(|| check.used.to_string()),
+            requested_exact: is_fraction.then(|| check.requested.to_string()),
             limit,
             said: said.to_owned(),
         }
@@ -135,31 +139,49 @@ impl Explainer<'_> {
         }
     }
 
-    fn victim(&self, lease: &Lease) -> api::Victim {
+    /// The holder as project and user, for those who may see the lease.
+    fn holder(&self, lease: &Lease) -> String {
+        if !self.caller.sees_lease(lease.tenant, Some(lease.project), lease.node) {
+            return self.tenant(lease.tenant);
+        }
+        let project =
+            self.state.project(lease.project).map_or_else(|| lease.project.to_string(), |p| p.name.to_string());
+        let user = lease.user.and_then(|user| self.state.user(user)).map(|user| format!(", {}", user.name));
+        format!("{}/{project}{}", self.tenant(lease.tenant), user.unwrap_or_default())
+    }
+
+    /// A lease that is or would be evicted at `at`.
+    fn victim(&self, lease: &Lease, at: Instant) -> api::Victim {
         let seen = self.caller.sees_lease(lease.tenant, Some(lease.project), lease.node);
+        let class = self.state.class(lease.class);
+        let capacity = class.map(|class| format!("{} {}", quantity::display(lease.quanta, class), class.kind.unit()));
         api::Victim {
-            lease_id: seen.then(|| self.app.lease_id(lease.number)),
+            lease_id: seen.then(|| lease.number.to_string()),
+            lease_uid: seen.then(|| self.app.lease_uid(lease.number)),
             tenant: self.tenant(lease.tenant),
+            holder: self.holder(lease),
             priority: lease.priority.to_string(),
-            class: self.state.class(lease.class).map_or_else(String::new, |class| class.name.to_string()),
+            class: class.map_or_else(String::new, |class| class.name.to_string()),
             quanta: lease.quanta.0,
+            capacity: capacity.unwrap_or_default(),
             node: self.node(lease.node),
             expires_at: When(lease.expires_at),
+            remaining: Ttl(lease.expires_at.since(at)),
             gone: false,
         }
     }
 
-    fn victims(&self, leases: &[LeaseNo]) -> Vec<api::Victim> {
-        leases.iter().filter_map(|lease| self.state.lease(*lease)).map(|lease| self.victim(lease)).collect()
+    fn victims(&self, leases: &[LeaseNo], at: Instant) -> Vec<api::Victim> {
+        leases.iter().filter_map(|lease| self.state.lease(*lease)).map(|lease| self.victim(lease, at)).collect()
     }
 
-    fn eviction(&self, one: &PossibleEviction) -> api::Eviction {
+    fn eviction(&self, one: &PossibleEviction, at: Instant) -> api::Eviction {
         api::Eviction {
             node: self.node(one.node),
             highest_priority: one.highest.to_string(),
             gangs: one.gangs as u64,
             quanta: one.quanta,
-            victims: self.victims(&one.victims),
+            victims: self.victims(&one.victims, at),
         }
     }
 
@@ -227,7 +249,7 @@ impl Explainer<'_> {
             candidate_count: placement.candidates,
             unfit: unfit.collect(),
             deciding: explained.deciding.map(|term| term.word().to_owned()),
-            evictions: explained.evictions.iter().map(|one| self.eviction(one)).collect(),
+            evictions: explained.evictions.iter().map(|one| self.eviction(one, at)).collect(),
             queue: explained.queue.as_ref().map(Self::queue),
             ..Self::bare(at, outcome, why)
         }

@@ -5,6 +5,7 @@ use leasehold_api::{Problem, codes};
 use leasehold_engine::{ChargePolicy, RateCard, State};
 use leasehold_model::name::is_blank_letter;
 use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
+use std::collections::BTreeSet;
 
 /// A valid name, to find or filter by.
 pub(crate) fn name(what: &str, text: &str) -> Result<Name, Problem> {
@@ -45,7 +46,7 @@ pub(crate) fn optional_text(what: &str, text: Option<&str>) -> Result<Option<Nam
 }
 
 /// The number that a text of digits stands for. Objects whose names consist of digits can be found by number only.
-fn digits(text: &str) -> Option<u32> {
+pub(crate) fn digits(text: &str) -> Option<u32> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| plain)
 }
@@ -142,6 +143,25 @@ pub(crate) fn user(state: &State, caller: &Caller, of: Option<TenantNo>, text: &
         let names = state.users().filter(|(number, _)| visible(*number));
         not_found("user", text, names.map(|(_, user)| user.name.as_str()))
     })
+}
+
+/// The users of a name or number. Without a tenant, users of several tenants can have the same name.
+pub(crate) fn users(
+    state: &State,
+    caller: &Caller,
+    of: Option<TenantNo>,
+    text: &str,
+) -> Result<BTreeSet<UserNo>, Problem> {
+    if of.or(caller.tenant).is_some() || digits(text).is_some() {
+        return user(state, caller, of, text).map(|user| [user].into());
+    }
+    let visible = || state.users().filter(|(_, user)| caller.sees_tenant(user.tenant));
+    let named: BTreeSet<UserNo> =
+        visible().filter(|(_, user)| user.name.as_str() == text).map(|(number, _)| number).collect();
+    if named.is_empty() {
+        return Err(not_found("user", text, visible().map(|(_, user)| user.name.as_str())));
+    }
+    Ok(named)
 }
 
 pub(crate) fn class(state: &State, text: &str) -> Result<ClassNo, Problem> {

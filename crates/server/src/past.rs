@@ -5,10 +5,11 @@ use crate::show;
 use crate::show_allocations::as_submitted;
 use leasehold_api as api;
 use leasehold_api::{LeaseState, Ttl, When};
-use leasehold_books::{Attempt, Books, BooksError, End, Row, Story};
+use leasehold_books::{Attempt, Books, BooksError, End, NamedKind, Row, Story};
 use leasehold_engine::State;
-use leasehold_model::id::IdKind;
-use leasehold_model::{Identity, Instant, LeaseNo, PublicId, Quanta, Reason, quantity};
+use leasehold_model::{
+    Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Reason, TenantNo, UserNo, quantity,
+};
 
 /// Whether the lease is still billed.
 pub(crate) fn is_held(standing: LeaseState) -> bool {
@@ -46,38 +47,63 @@ fn revocation(row: &Row) -> Option<api::Revocation> {
     })
 }
 
-/// The name, or the number if the object has been deleted.
-fn named(name: Option<&leasehold_model::Name>, number: impl std::fmt::Display) -> String {
-    name.map_or_else(|| number.to_string(), ToString::to_string)
+/// The name of an object. A deleted one keeps the name that it had.
+pub(crate) fn named(books: &Books, kind: NamedKind, number: u32, live: Option<&Name>) -> String {
+    let last = || books.named(kind, number).map(|object| object.name.to_string());
+    live.map(ToString::to_string).or_else(last).unwrap_or_else(|| format!("{kind}-{number}"))
+}
+
+/// The names of the objects in leases and allocations.
+struct Known<'k> {
+    state: &'k State,
+    books: &'k Books,
+}
+
+impl Known<'_> {
+    fn tenant(&self, no: TenantNo) -> String {
+        named(self.books, NamedKind::Tenant, no.0, self.state.tenant(no).map(|tenant| &tenant.settings.name))
+    }
+    fn project(&self, no: ProjectNo) -> String {
+        named(self.books, NamedKind::Project, no.0, self.state.project(no).map(|project| &project.name))
+    }
+    fn user(&self, no: UserNo) -> String {
+        named(self.books, NamedKind::User, no.0, self.state.user(no).map(|user| &user.name))
+    }
+    fn node(&self, no: NodeNo) -> String {
+        named(self.books, NamedKind::Node, no.0, self.state.node(no).map(|node| &node.name))
+    }
+    fn pool(&self, no: PoolNo) -> String {
+        named(self.books, NamedKind::Pool, no.0, self.state.pool(no).map(|pool| &pool.name))
+    }
 }
 
 pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing: LeaseState) -> api::Lease {
     let class = books.class(row.class);
-    let rare = row.rare.as_deref();
-    let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, row.life.sequence);
+    let (rare, known) = (row.rare.as_deref(), Known { state, books });
     let labels = rare.into_iter().flat_map(|rare| &rare.labels);
     api::Lease {
-        id: app.lease_id(row.lease),
-        gang_id: app.lease_id(row.gang()),
-        allocation_id: row.allocation.map(|allocation| allocation.0),
+        id: row.lease.to_string(),
+        uid: app.lease_uid(row.lease),
+        gang_id: row.gang().to_string(),
+        allocation_id: row.allocation.map(api::AllocationId::from),
         app_instance: row.app_instance.map(|app| app.0),
         state: standing,
-        tenant: named(state.tenant(row.tenant).map(|tenant| &tenant.settings.name), row.tenant),
-        project: named(state.project(row.project).map(|project| &project.name), row.project),
-        user: row.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
+        tenant: known.tenant(row.tenant),
+        project: known.project(row.project),
+        user: row.user.map(|user| known.user(user)),
         workload: show::text(row.workload.as_ref()),
         accounting_tag: show::text(row.tag.and_then(|tag| books.tag(tag))),
-        class: named(class.map(|class| &class.name), row.class),
+        class: class.map_or_else(|| row.class.to_string(), |class| class.name.to_string()),
         quantity: class.map_or_else(String::new, |class| quantity::display(Quanta(row.quanta), class)),
         quanta: row.quanta,
         devices: show::devices(row.life.devices),
-        node: named(state.node(row.node).map(|node| &node.name), row.node),
-        pool: named(state.pool(row.pool).map(|pool| &pool.name), row.pool),
+        node: known.node(row.node),
+        pool: known.pool(row.pool),
         priority: row.priority,
         labels: labels.map(|(key, value)| (key.to_string(), value.to_string())).collect(),
         sensitive: row.life.sensitive,
         over_soft: row.life.over_soft,
-        correlation_id: Some(rare.and_then(|rare| rare.correlation).map_or_else(made, PublicId).to_string()),
+        correlation_id: Some(row.correlation().id(&app.genesis).to_string()),
         sequence: Some(row.life.sequence),
         granted_at: When(row.held.from),
         expires_at: When(row.life.expires_at),
@@ -91,7 +117,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
 }
 
 /// An allocation without its attempts.
-pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Allocation {
+pub(crate) fn allocation(app: &App, state: &State, books: &Books, story: &Story) -> api::Allocation {
     let outline = &story.outline;
     let identity = Identity {
         tenant: Some(outline.tenant),
@@ -100,14 +126,15 @@ pub(crate) fn allocation(app: &App, state: &State, story: &Story) -> api::Alloca
         workload: story.workload.clone(),
         token: None,
     };
+    let known = Known { state, books };
     let running = story.attempts.last().filter(|attempt| attempt.ended_at.is_none());
     let placed_at = running.map(|attempt| attempt.placed_at);
     let shown = as_submitted(app, state, outline.number, &identity, &story.spec, outline.submitted_at);
     api::Allocation {
         state: outline.state,
-        tenant: named(state.tenant(outline.tenant).map(|tenant| &tenant.settings.name), outline.tenant),
-        project: named(state.project(outline.project).map(|project| &project.name), outline.project),
-        user: outline.user.map(|user| named(state.user(user).map(|user| &user.name), user)),
+        tenant: known.tenant(outline.tenant),
+        project: known.project(outline.project),
+        user: outline.user.map(|user| known.user(user)),
         attempt: story.attempts.last().map_or(0, |attempt| attempt.number),
         placed_at: placed_at.map(When),
         ends_by: placed_at.and_then(|at| Some(When(at.saturating_add(story.spec.walltime?)))),
@@ -125,7 +152,7 @@ pub(crate) fn detail(
 ) -> Result<api::AllocationDetail, BooksError> {
     let attempts = story.attempts.iter().map(|one| attempt(app, state, books, one));
     Ok(api::AllocationDetail {
-        allocation: allocation(app, state, story),
+        allocation: allocation(app, state, books, story),
         waiting: None,
         exit_status: story.over.and_then(|over| over.exit_status),
         storage_written: story.over.and_then(|over| over.storage_written),
@@ -167,6 +194,6 @@ fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api
 }
 
 fn granted(lease: api::Lease) -> api::GrantedLease {
-    let api::Lease { id, class, quantity, quanta, devices, .. } = lease;
-    api::GrantedLease { id, class, quantity, quanta, devices }
+    let api::Lease { id, uid, class, quantity, quanta, devices, .. } = lease;
+    api::GrantedLease { id, uid, class, quantity, quanta, devices }
 }

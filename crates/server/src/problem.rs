@@ -2,13 +2,15 @@
 
 use crate::access::Caller;
 use crate::refusal_names::Names;
+use crate::reserved_capacity::explain_reserved;
 use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;
-use leasehold_engine::{ByNumber, Naming, Refusal, RefusalClass, State};
+use leasehold_engine::{ByNumber, CeilingScope, Naming, Refusal, RefusalClass, State};
 use leasehold_model::body::Denied;
 use leasehold_model::{
-    DenyCause, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, TenantNo, quantity,
+    DenyCause, HolderScope, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, ResourceKind, TenantNo,
+    quantity,
 };
 
 /// A refusal of the engine as a problem, without names. Nothing was sealed.
@@ -63,7 +65,8 @@ pub(crate) fn refusal_for(state: &State, caller: &Caller, refusal: &Refusal) -> 
 fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
     let problem = Problem::new(status_of(refusal), refusal.code(), sentence(&refusal.message(naming)));
     let three = |problem: Problem, used: u64, requested: u64, limit: u64| {
-        problem.with("used", used).with("requested", requested).with("limit", limit)
+        Amounts { unit: "node", is_capacity: false, amounts: [used, requested, limit].map(|n| n.to_string()) }
+            .of(problem)
     };
     match refusal {
         Refusal::SensitivePoolFull { used, requested, limit } => three(problem, *used, *requested, *limit),
@@ -81,6 +84,7 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
                 .with("requested", requested.to_string())
                 .with("used", used.to_string())
                 .with("amount", amount.to_string())
+                .with("unit", currency.as_str())
                 .with("currency", currency.as_str());
             match of.app_instance {
                 Some(app) => problem.with("app_instance", app.0),
@@ -132,7 +136,10 @@ pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem
     let (who, asked) = (&record.identity, &denied.particulars);
     let problem = denial(state, who, &denied.cause).with("sequence", record.sequence);
     match denied.cause {
-        DenyCause::Capacity { .. } => explain_unavailable_node(state, who, asked.sensitive, asked.node, problem),
+        DenyCause::Capacity { .. } => {
+            let problem = explain_reserved(state, denied, problem);
+            explain_unavailable_node(state, who, asked.sensitive, asked.node, problem)
+        }
         _ => problem,
     }
 }
@@ -159,15 +166,54 @@ impl From<Option<TenantNo>> for Whose {
     }
 }
 
-/// The three numbers of a quota: in billing units if the quota counts one class, as requests are written.
-fn three_numbers(state: &State, quota: QuotaNo, used: u64, requested: u64, limit: u64) -> String {
-    let quota = state.quota(quota).filter(|quota| quota.measure == Measure::Quanta);
-    match quota.and_then(|quota| state.class(quota.scope.class?)) {
-        Some(class) => {
-            let [used, requested, limit] = [used, requested, limit].map(|n| quantity::display(Quanta(n), class));
-            format!("used {used}, requested {requested}, limit {limit} {}", class.kind.unit())
+/// What is used, what was requested, and the limit, as requests are written, with their unit.
+struct Amounts {
+    unit: &'static str,
+    /// Whether it is capacity. What else is counted, the sentence says already.
+    is_capacity: bool,
+    amounts: [String; 3],
+}
+
+impl Amounts {
+    /// In billing units if the quota counts one class.
+    fn of_quota(state: &State, quota: QuotaNo, used: u64, requested: u64, limit: u64) -> Self {
+        let quota = state.quota(quota);
+        let class = quota.filter(|quota| quota.measure == Measure::Quanta).and_then(|quota| quota.scope.class);
+        match class.and_then(|class| state.class(class)) {
+            Some(class) => Self {
+                unit: class.kind.unit(),
+                is_capacity: true,
+                amounts: [used, requested, limit].map(|n| quantity::display(Quanta(n), class)),
+            },
+            None => Self {
+                unit: quota.map_or("quantum", |quota| counted(quota.measure)),
+                is_capacity: false,
+                amounts: [used, requested, limit].map(|n| n.to_string()),
+            },
         }
-        None => format!("used {used}, requested {requested}, limit {limit}"),
+    }
+
+    fn of(self, problem: Problem) -> Problem {
+        let [used, requested, limit] = self.amounts;
+        problem.with("used", used).with("requested", requested).with("limit", limit).with("unit", self.unit)
+    }
+}
+
+impl std::fmt::Display for Amounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [used, requested, limit] = &self.amounts;
+        write!(f, "used {used}, requested {requested}, limit {limit}")?;
+        if self.is_capacity { write!(f, " {}", self.unit) } else { Ok(()) }
+    }
+}
+
+/// What a quota counts that does not count capacity of one class.
+fn counted(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Quanta => "quantum",
+        Measure::Leases => "lease",
+        Measure::Nodes => "node",
+        Measure::Allocations => "allocation",
     }
 }
 
@@ -177,17 +223,30 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
     let tenant = tenant.and_then(|tenant| state.tenant(tenant));
     let tenant = tenant.map_or("?", |tenant| tenant.settings.name.as_str());
     match *cause {
-        DenyCause::Quota { quota, used, requested, limit } => codes::QUOTA_EXCEEDED
-            .problem(format!(
-                "Tenant \"{tenant}\" would exceed {} ({}).",
-                quota_words(state, quota),
-                three_numbers(state, quota, used, requested, limit)
-            ))
-            .with("tenant", tenant)
-            .with("quota_id", quota.0)
-            .with("used", used)
-            .with("requested", requested)
-            .with("limit", limit),
+        DenyCause::Quota { quota, used, requested, limit } => {
+            let amounts = Amounts::of_quota(state, quota, used, requested, limit);
+            let what = quota_words(state, quota);
+            let problem = codes::QUOTA_EXCEEDED
+                .problem(format!("Tenant \"{tenant}\" would exceed {what} ({amounts})."))
+                .with("tenant", tenant)
+                .with("quota_id", quota.0);
+            amounts.of(problem)
+        }
+        DenyCause::KindQuota { quota, used, requested, limit } => {
+            let kind = state.quota(quota).and_then(|quota| quota.scope.further.kind);
+            let unit = kind.map_or("", ResourceKind::unit);
+            let what = quota_words(state, quota);
+            codes::QUOTA_EXCEEDED
+                .problem(format!(
+                    "Tenant \"{tenant}\" would exceed {what} (used {used}, requested {requested}, limit {limit} {unit})."
+                ))
+                .with("tenant", tenant)
+                .with("quota_id", quota.0)
+                .with("used", used.to_string())
+                .with("requested", requested.to_string())
+                .with("limit", limit.to_string())
+                .with("unit", unit)
+        }
         DenyCause::BurstOver { quota, ends_at } => codes::BURST_EXHAUSTED
             .problem(format!(
                 "Tenant \"{tenant}\" is above the base limit of {}, and its burst ends at {}; request less, or a shorter TTL.",
@@ -211,11 +270,14 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
             codes::NO_CAPACITY
                 .problem(detail)
                 .with("class", name)
-                .with("requested", requested.0)
-                .with("most_free", most_free.0)
+                .with("requested", asked)
+                .with("most_free", most)
+                .with("unit", spec.map_or("quantum", |spec| spec.kind.unit()))
         }
         DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => {
             let app = app_instance.map(|app| format!(" of app instance {}", app.0));
+            let scope = project.map(|project| CeilingScope { project, app_instance });
+            let ceiling = scope.and_then(|scope| state.ceiling(scope));
             let project = project.and_then(|project| state.project(project)).map(|project| project.name.as_str());
             let of_project = project.map(|project| format!(" of project \"{project}\""));
             let of: String = [app, of_project].into_iter().flatten().collect();
@@ -233,6 +295,10 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
                 Some(project) => problem.with("project", project),
                 None => problem,
             };
+            let problem = match ceiling {
+                Some(ceiling) => problem.with("unit", ceiling.currency.as_str()),
+                None => problem,
+            };
             match app_instance {
                 Some(app) => problem.with("app_instance", app.0),
                 None => problem,
@@ -248,7 +314,10 @@ pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
     let what = match quota.measure {
         Measure::Quanta => match scope.class.and_then(|class| state.class(class)) {
             Some(class) => format!("its quota of {}", class.name),
-            None => "its quota".to_owned(),
+            None => match scope.further.kind {
+                Some(kind) => format!("its quota of all {} classes", kind.word()),
+                None => "its quota".to_owned(),
+            },
         },
         Measure::Leases => "max_leases".to_owned(),
         Measure::Nodes => "max_nodes".to_owned(),
@@ -262,6 +331,30 @@ pub(crate) fn quota_words(state: &State, number: QuotaNo) -> String {
         NodeScope::One(node) => state.node(node).map(|node| format!(" on node \"{}\"", node.name)),
         NodeScope::Each => Some(" on each node".to_owned()),
     };
-    let priority = scope.priority.map(|priority| format!(" at {} priority", priority.word()));
-    [Some(what), project, pool, node, priority].into_iter().flatten().collect()
+    let above = if scope.further.and_above { " or higher" } else { "" };
+    let priority = scope.priority.map(|priority| format!(" at {}{above} priority", priority.word()));
+    let user = scope.further.user.map(|user| match user {
+        HolderScope::Each => " for each user".to_owned(),
+        HolderScope::One(user) => {
+            format!(" for user \"{}\"", state.user(user).map_or("?", |user| user.name.as_str()))
+        }
+    });
+    let app = scope.further.app_instance.map(|app| match app {
+        HolderScope::Each => " for each app instance".to_owned(),
+        HolderScope::One(app) => format!(" for app instance {}", app.0),
+    });
+    [Some(what), project, user, app, pool, node, priority].into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_refusal_has_a_page() {
+        let pages = leasehold_api::code_pages();
+        for code in Refusal::CODES {
+            assert!(pages.contains_key(code), "{code} is not in the first part of docs/reference/codes.md");
+        }
+    }
 }

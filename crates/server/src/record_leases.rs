@@ -75,6 +75,7 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)
@@ -126,6 +127,9 @@ pub(crate) fn learn_leases(app: &App, directory: &mut Directory, record: &Record
             state.lease(lease).map(|lease| KnownLease {
                 tenant: lease.tenant,
                 project: lease.project,
+                user: lease.user,
+                workload: lease.workload().cloned(),
+                belongs_to: lease.holder().belongs_to,
                 tag: lease.tag.and_then(|tag| state.tag(tag)).cloned(),
                 class: lease.class,
                 quanta: lease.quanta,

@@ -157,6 +157,7 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

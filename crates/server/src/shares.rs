@@ -45,7 +45,11 @@ impl Exceeded {
             Self::Tenant(limit) => (format!("A tenant may have {limit} {what} at a time; {advice}."), limit, "tenant"),
             Self::All(limit) => (format!("There are {limit} {what} already; {advice}."), limit, "all"),
         };
-        code.problem(detail).with("limit", limit).with("scope", scope).with("retry_after", 1)
+        code.problem(detail)
+            .with("limit", limit.to_string())
+            .with("unit", what)
+            .with("scope", scope)
+            .with("retry_after", 1)
     }
 }
 

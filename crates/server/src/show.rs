@@ -4,10 +4,11 @@ use crate::app::App;
 use leasehold_api as api;
 use leasehold_api::{When, codes};
 use leasehold_engine::{Ceiling, Lease, Node, Phase, Quota, State, Token};
+use leasehold_meter::Units;
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Amount, ClassNo, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo, QuotaScope, TenantNo, UserNo,
-    quantity,
+    Amount, ClassNo, Fraction, HolderScope, Instant, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo,
+    QuotaScope, TenantNo, UserNo, WhenOverQuota, quantity,
 };
 use std::collections::BTreeMap;
 
@@ -28,7 +29,7 @@ pub(crate) fn lease_state(phase: Phase) -> api::LeaseState {
 
 /// The limit of the quota whose scope is the whole tenant.
 fn own_limit(state: &State, tenant: TenantNo, measure: Measure) -> Option<u64> {
-    let whole = QuotaScope { tenant, project: None, class: None, pool: None, node: NodeScope::All, priority: None };
+    let whole = QuotaScope::of_tenant(tenant);
     let quota = state.quotas_of(tenant).find(|quota| quota.scope == whole && quota.measure == measure);
     quota.map(|quota| quota.limit.limit())
 }
@@ -40,6 +41,7 @@ pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
         name: tenant.settings.name.as_str().to_owned(),
         accounting_tag: text(tenant.settings.accounting_tag.as_ref()),
         contact: text(tenant.settings.contact.as_ref()),
+        when_over_quota: tenant.settings.when_over_quota.unwrap_or(WhenOverQuota::Refuse),
         max_priority: tenant.settings.max_priority,
         max_evicted_quanta_per_hour: tenant.settings.max_evicted_quanta_per_hour,
         max_nodes: own_limit(state, number, Measure::Nodes),
@@ -166,10 +168,40 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         },
         heat: state.heat_now(node),
         capacity: capacity.collect(),
+        empty: None,
     }
 }
 
-pub(crate) fn quota(state: &State, quota: &Quota) -> api::Quota {
+fn holders<T>(scope: HolderScope<T>, name: impl Fn(T) -> Option<String>) -> api::Holders {
+    match scope {
+        HolderScope::Each => api::Holders::Each,
+        HolderScope::One(one) => api::Holders::One(name(one).unwrap_or_default()),
+    }
+}
+
+fn limit(limit: LimitKind) -> api::Limit {
+    match limit {
+        LimitKind::Hard { limit } => api::Limit::Hard { limit },
+        LimitKind::Soft { limit } => api::Limit::Soft { limit },
+        LimitKind::Burst { limit, burst_limit, burst_ttl } => {
+            api::Limit::Burst { limit, burst_limit, burst_ttl: api::Ttl(burst_ttl) }
+        }
+    }
+}
+
+/// What was held beyond a soft limit times how long, in seconds of its unit or count.
+fn overage(state: &State, quota: &Quota, now: Instant) -> Option<String> {
+    let (sum, parts) = quota.overage(now.max(state.last_stamp()))?;
+    let class = quota.scope.class.filter(|_| quota.measure == Measure::Quanta).and_then(|class| state.class(class));
+    Units::of(sum, class.map_or(parts, |class| class.quanta_per_unit)).decimal(3).ok()
+}
+
+/// An amount rounded down to a whole number.
+pub(crate) fn whole(amount: Fraction) -> u64 {
+    u64::try_from(amount.numerator() / u128::from(amount.denominator())).unwrap_or(u64::MAX)
+}
+
+pub(crate) fn quota(state: &State, quota: &Quota, now: Instant) -> api::Quota {
     let scope = &quota.scope;
     let name = |name: Option<&Name>| text(name);
     api::Quota {
@@ -186,15 +218,17 @@ pub(crate) fn quota(state: &State, quota: &Quota) -> api::Quota {
             }
         },
         priority: scope.priority,
+        and_above: scope.further.and_above,
+        kind: scope.further.kind,
+        user: scope.further.user.map(|user| holders(user, |user| text(state.user(user).map(|user| &user.name)))),
+        app_instance: scope.further.app_instance.map(|app| holders(app, |app| Some(app.0.to_string()))),
         measure: quota.measure,
-        limit: match quota.limit {
-            LimitKind::Hard { limit } => api::Limit::Hard { limit },
-            LimitKind::Soft { limit } => api::Limit::Soft { limit },
-            LimitKind::Burst { limit, burst_limit, burst_ttl } => {
-                api::Limit::Burst { limit, burst_limit, burst_ttl: api::Ttl(burst_ttl) }
-            }
-        },
-        used: quota.used,
+        limit: limit(quota.limit),
+        until: quota.temporary.map(|temporary| When(temporary.until)),
+        base_limit: quota.temporary.map(|temporary| limit(temporary.base)),
+        used: whole(quota.used()),
+        used_exact: scope.further.kind.is_some().then(|| quota.used().to_string()),
+        overage: overage(state, quota, now),
         burst_since: quota.episode.map(|episode| When(episode.started_at)),
     }
 }
@@ -244,15 +278,16 @@ pub(crate) fn devices(set: u64) -> Vec<u32> {
 pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
     let class = state.class(lease.class);
     api::Lease {
-        id: app.lease_id(lease.number),
-        gang_id: app.lease_id(lease.gang),
-        allocation_id: lease.of.map(|allocation| allocation.0),
+        id: lease.number.to_string(),
+        uid: app.lease_uid(lease.number),
+        gang_id: lease.gang.to_string(),
+        allocation_id: lease.of.map(api::AllocationId::from),
         app_instance: state.app_instance_of(lease.number).map(|app| app.0),
         state: lease_state(lease.phase),
         tenant: tenant_name(state, lease.tenant),
         project: state.project(lease.project).map_or_else(String::new, |project| project.name.as_str().to_owned()),
         user: text(lease.user.and_then(|user| state.user(user)).map(|user| &user.name)),
-        workload: None,
+        workload: text(lease.workload()),
         accounting_tag: text(lease.tag.and_then(|tag| state.tag(tag))),
         class: class.map_or_else(String::new, |class| class.name.as_str().to_owned()),
         quantity: class.map_or_else(String::new, |class| quantity::display(lease.quanta, class)),
@@ -264,7 +299,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         labels: BTreeMap::new(),
         sensitive: lease.sensitive,
         over_soft: lease.over_soft,
-        correlation_id: None,
+        correlation_id: Some(lease.correlation().id(&app.genesis).to_string()),
         sequence: None,
         granted_at: When(lease.granted_at),
         expires_at: When(lease.expires_at),

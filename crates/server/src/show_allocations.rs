@@ -3,20 +3,18 @@
 use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, sentence};
-use crate::show;
+use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
 use leasehold_cell::Sealed;
 use leasehold_engine::{Allocation, Readers, State, WaitReason};
-use leasehold_model::body::{Body, Granted};
-use leasehold_model::id::IdKind;
+use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{
-    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PublicId, Quanta, Record, quantity,
+    AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, Quanta, Record, quantity,
 };
 
 fn correlation(app: &App, number: AllocationNo, spec: &AllocationSpec) -> String {
-    let made = || PublicId::new(&app.genesis, IdKind::Correlation, 0, number.0);
-    spec.correlation.map_or_else(made, PublicId).to_string()
+    Correlation::or_derived(spec.correlation, number.0).id(&app.genesis).to_string()
 }
 
 /// An allocation as it was submitted.
@@ -34,7 +32,7 @@ pub(crate) fn as_submitted(
         Some(api::Asked { class: class.name.to_string(), quantity, quanta: quanta.0 })
     });
     api::Allocation {
-        id: number.0,
+        id: number.into(),
         state: api::AllocationState::Pending,
         tenant: identity.tenant.map_or_else(String::new, |tenant| show::tenant_name(state, tenant)),
         project: show::text(identity.project.and_then(|project| state.project(project)).map(|project| &project.name))
@@ -87,7 +85,8 @@ pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Grant
     let lease = |(place, member): (u64, &leasehold_model::body::Member)| {
         let class = state.class(member.class);
         api::GrantedLease {
-            id: app.lease_id(LeaseNo(granted.first_lease.0 + place)),
+            id: LeaseNo(granted.first_lease.0 + place).to_string(),
+            uid: app.lease_uid(LeaseNo(granted.first_lease.0 + place)),
             class: class.map_or_else(String::new, |class| class.name.to_string()),
             quantity: class.map_or_else(String::new, |class| quantity::display(member.quanta, class)),
             quanta: member.quanta.0,
@@ -123,7 +122,7 @@ pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api
         .collect();
     Ok(api::Submitted {
         sequence: record.sequence,
-        id: record.sequence,
+        id: api::AllocationId(record.sequence),
         state: match (replicas.is_empty(), spec.staged) {
             (true, _) => api::AllocationState::Pending,
             (false, true) => api::AllocationState::Staging,
@@ -175,6 +174,11 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
                     shown.quota_id = Some(quota.0);
                     (shown.used, shown.requested, shown.limit) = (Some(used), Some(requested), Some(limit));
                 }
+                DenyCause::KindQuota { quota, used, requested, limit } => {
+                    shown.quota_id = Some(quota.0);
+                    (shown.used, shown.requested) = (Some(whole(used)), Some(whole(requested)));
+                    shown.limit = Some(limit);
+                }
                 DenyCause::BurstOver { quota, .. } => {
                     shown.reason = api::WaitReason::Burst;
                     shown.quota_id = Some(quota.0);
@@ -196,7 +200,7 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
         WaitReason::Behind { ahead, start } => {
             shown.reason = api::WaitReason::Behind;
             let first = state.allocation(ahead).filter(|first| caller.sees_project(first.tenant, first.project));
-            shown.ahead = first.map(|first| first.number.0);
+            shown.ahead = first.map(|first| first.number.into());
             shown.ahead_starts_by = Some(When(start));
             let who = first.map_or_else(|| "a higher-ranked allocation".to_owned(), |first| first.number.to_string());
             format!("would delay {who}, which starts by {}", When(start))

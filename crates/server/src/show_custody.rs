@@ -25,7 +25,7 @@ pub(crate) fn custody(state: &State, custody: Custody) -> api::Custody {
         Custody::Claimed(claim) => {
             api::Custody { holder: Some(holder(state, claim)), ..shown(Some(When(claim.since))) }
         }
-        Custody::Wiping { since, limit_at } => {
+        Custody::Wiping { since, limit_at, .. } => {
             api::Custody { wipe_by: Some(When(limit_at)), ..shown(Some(When(since))) }
         }
         Custody::Quarantined { cause, since } => api::Custody { cause: Some(cause), ..shown(Some(When(since))) },

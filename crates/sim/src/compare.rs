@@ -4,7 +4,7 @@ use leasehold_engine::{Allocation, Custody, Lease, Phase, State};
 use leasehold_model::body::{
     CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
-use leasehold_model::{NodeScope, QuotaNo, TenantNo, TenantSettings};
+use leasehold_model::{Fraction, QuotaNo, TenantNo, TenantSettings};
 use leasehold_oracle::{
     AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
 };
@@ -144,22 +144,25 @@ fn custody(custody: Custody) -> leasehold_oracle::Custody {
     match custody {
         Custody::Open => Told::Open,
         Custody::Claimed(claim) => {
-            Told::Claimed { tenant: claim.by.tenant, project: claim.project, user: claim.by.user, since: claim.since }
+            let leasehold_engine::Claim { by, project, since, sequence } = claim;
+            Told::Claimed { tenant: by.tenant, project, user: by.user, since, sequence }
         }
-        Custody::Wiping { since, limit_at } => Told::Wiping { since, limit_at },
+        Custody::Wiping { since, limit_at, claim } => {
+            let ended = (claim.by.tenant, claim.project, claim.by.user, claim.sequence);
+            Told::Wiping { since, limit_at, ended }
+        }
         Custody::Quarantined { cause, since } => Told::Quarantined { cause, since },
     }
 }
 
 fn quota_line(state: &State, number: QuotaNo) -> QuotaLine {
     let quota = state.quota(number).expect("a listed quota");
-    let used = if quota.scope.node == NodeScope::Each {
-        quota.used_by_node().map(|(node, used)| (Some(node), used)).collect()
-    } else {
-        [(None, quota.used)].into()
-    };
+    let used = quota.used_lines().map(|(user, app, node, used)| ((user, app, node), used)).collect();
     let episode = quota.episode.map(|e| EpisodeLine { started_at: e.started_at, below_since: e.below_since });
-    QuotaLine { limit: quota.limit, used, episode }
+    let until = quota.temporary.map(|temporary| temporary.until);
+    let (sum, parts) = quota.overage(state.last_stamp()).unwrap_or((0, 1));
+    let overage = Fraction::new(sum, parts);
+    QuotaLine { limit: quota.limit, base: quota.base(), until, overage, used, episode }
 }
 
 fn standing_line(state: &State, tenant: TenantNo) -> StandingLine {

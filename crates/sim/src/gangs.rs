@@ -2,11 +2,11 @@
 
 use crate::requests::{name, small};
 use crate::{ceilings, claims};
-use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint};
+use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint, SubmitAllocation};
 use leasehold_engine::{Command, State};
 use leasehold_model::{
     AllocationNo, AllocationSpec, ClassNo, Domain, Identity, Instant, Name, PoolNo, Priority, ProjectNo, Quanta, Span,
-    TenantNo, UserNo,
+    TenantNo, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
 
@@ -98,7 +98,11 @@ fn submission(state: &State, dice: &mut Dice) -> (Identity, Command) {
     };
     let workload = dice.one_in(6).then(|| name("train"));
     let identity = Identity { tenant: Some(tenant), project: Some(project), user, workload, ..Identity::default() };
-    (identity, Command::SubmitAllocation(spec))
+    // Callers that name one thing name another; nothing else is rolled for it.
+    let hcl_entry = spec.correlation.map(|_| name("hcl-7"));
+    let dra_claim_id = identity.workload.as_ref().map(|_| name("dra-7"));
+    let when_over_quota = spec.requeue.then(|| WhenOverQuota::ALL[usize::from(spec.replicas > 1)]);
+    (identity, Command::SubmitAllocation(SubmitAllocation { spec, hcl_entry, dra_claim_id, when_over_quota }))
 }
 
 /// Mostly a large part of a node, so that requests compete.

@@ -2,15 +2,15 @@
 
 use crate::{ceilings, claims, gangs, wishes};
 use leasehold_engine::command::{
-    ConfirmTeardown, LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, ReleaseOne,
-    RenewOne, RequestLease, Revoke,
+    ConfirmTeardown, LoseNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
+    ReleaseOne, RenewOne, RequestLease, Revoke,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Activity, ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo,
-    Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, ResourceKind, Sensitivity, Span, Strategy,
-    TeardownMode, TenantNo, TenantSettings, UserNo, Weights,
+    Activity, AppInstanceNo, ClassNo, ClassSpec, FurtherScope, HolderScope, Identity, Instant, LeaseNo, LimitKind,
+    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
+    ResourceKind, Sensitivity, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo, Weights,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::RequestFacts;
@@ -46,7 +46,7 @@ pub(crate) fn world(dice: &mut Dice) -> Vec<Command> {
         commands.push(Command::PutUser(PutUser { user: None, tenant: TenantNo(tenant), name: name(user) }));
     }
     for _ in 0..dice.below(6) {
-        commands.push(quota(None, dice));
+        commands.push(quota(None, Instant(0), dice));
     }
     commands
 }
@@ -63,7 +63,7 @@ fn settings(dice: &mut Dice) -> Settings {
         grace_default: Span::from_secs(dice.below(40)),
         teardown_deadline: Span::from_secs(1 + dice.below(60)),
         node_timeout: Span::from_secs(1 + dice.below(60)),
-        idempotency_window: Span::from_secs(10 + dice.below(400)),
+        idempotency_window: Span::from_secs(600 + dice.below(1200)),
         heat_half_life: Span::from_millis(1000 + dice.below(600_000)),
         sensitive_pool_size: dice.one_in(3).then(|| dice.below(4)),
     }
@@ -136,7 +136,7 @@ fn tenant_named(text: &str, tenant: Option<TenantNo>, dice: &mut Dice) -> PutTen
     }
 }
 
-fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
+fn quota(quota: Option<QuotaNo>, now: Instant, dice: &mut Dice) -> Command {
     let measure = *dice.pick(Measure::ALL);
     let class =
         (measure == Measure::Quanta || dice.one_in(3)).then(|| ClassNo(u16::try_from(dice.below(3)).expect("small")));
@@ -165,8 +165,59 @@ fn quota(quota: Option<QuotaNo>, dice: &mut Dice) -> Command {
         pool: dice.one_in(4).then(|| PoolNo(small(dice, 2))),
         node,
         priority: dice.one_in(5).then(|| *dice.pick(Priority::ALL)),
+        further: FurtherScope::NONE,
     };
-    Command::PutQuota(PutQuota { quota, scope, measure, limit })
+    let mut put = PutQuota::new(quota, scope, measure, limit);
+    // From a die of their own: another draw would change what every kept seed does.
+    let mut own = Dice::new(put.limit.limit() ^ now.0 << 8);
+    if own.one_in(3) {
+        narrow(&mut put, &mut own);
+    }
+    if own.one_in(4) {
+        temporary(&mut put, now, &mut own);
+    }
+    Command::PutQuota(put)
+}
+
+/// Lets a quota count by kind, user, app instance, or a priority and those above it.
+fn narrow(put: &mut PutQuota, dice: &mut Dice) {
+    let further = &mut put.scope.further;
+    if dice.one_in(2) && put.measure == Measure::Quanta {
+        further.kind = Some(*dice.pick(&[ResourceKind::Gpu, ResourceKind::Gpu, ResourceKind::Cpu, ResourceKind::Mem]));
+        put.scope.class = put.scope.class.filter(|_| dice.one_in(12));
+    }
+    further.user = match dice.below(5) {
+        0 => Some(HolderScope::One(UserNo(small(dice, 3)))),
+        1 => Some(HolderScope::Each),
+        _ => None,
+    };
+    further.app_instance = match dice.below(6) {
+        0 => Some(HolderScope::One(AppInstanceNo(dice.below(3)))),
+        1 => Some(HolderScope::Each),
+        _ => None,
+    };
+    if dice.one_in(3) {
+        put.scope.priority = (!dice.one_in(8)).then(|| *dice.pick(Priority::ALL));
+        further.and_above = true;
+    }
+}
+
+/// Makes a limit temporary, or a percentage of the base limit.
+fn temporary(put: &mut PutQuota, now: Instant, dice: &mut Dice) {
+    if dice.one_in(2) {
+        put.until = Some(Instant((now.0 + dice.below(180_000_000_000)).saturating_sub(dice.below(2_000_000_000))));
+    }
+    if dice.one_in(2) {
+        let share = |dice: &mut Dice| 50 + dice.below(120);
+        put.limit = match put.limit {
+            LimitKind::Hard { .. } => LimitKind::Hard { limit: share(dice) },
+            LimitKind::Soft { .. } => LimitKind::Soft { limit: share(dice) },
+            LimitKind::Burst { burst_ttl, .. } => {
+                LimitKind::Burst { limit: share(dice), burst_limit: share(dice), burst_ttl }
+            }
+        };
+        put.percent = Some(Percent { limit: true, burst_limit: true });
+    }
 }
 
 /// A request, and for lease requests the facts for the oracle.
@@ -249,8 +300,8 @@ fn about_leases(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Comm
             let report = ReleaseOne { lease, activity: activity(state, lease, now, dice) };
             (who(lease, dice), Command::ReportActivity(SmallVec::from_buf([report])), None)
         }
-        87..89 => (operator, quota(None, dice), None),
-        89..92 => (operator, changed_quota(state, dice), None),
+        87..89 => (operator, quota(None, now, dice), None),
+        89..92 => (operator, changed_quota(state, now, dice), None),
         _ => (operator, rare(state, now, dice), None),
     }
 }
@@ -343,13 +394,13 @@ pub(crate) fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Comman
 }
 
 /// An existing quota with another limit.
-fn changed_quota(state: &State, dice: &mut Dice) -> Command {
+fn changed_quota(state: &State, now: Instant, dice: &mut Dice) -> Command {
     let quotas: Vec<_> = state.quotas().collect();
     if quotas.is_empty() {
-        return quota(None, dice);
+        return quota(None, now, dice);
     }
     let known = quotas[dice.index(quotas.len())];
-    let Command::PutQuota(mut put) = quota(Some(known.number), dice) else { unreachable!("it makes quotas") };
+    let Command::PutQuota(mut put) = quota(Some(known.number), now, dice) else { unreachable!("it makes quotas") };
     put.scope = known.scope.clone();
     put.measure = known.measure;
     Command::PutQuota(put)

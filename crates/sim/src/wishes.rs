@@ -7,10 +7,10 @@ use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
     AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TenantSettingsChange,
-    TokenNo, TokenScope, UserNo,
+    TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
-use leasehold_oracle::{BudgetWishes, Wish, Word};
+use leasehold_oracle::{BudgetWishes, QuotaWish, Wish, Word};
 
 /// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
@@ -79,7 +79,15 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::DeleteCeiling(gone) => {
             Wish::DeleteCeiling(CeilingDeleted { project: gone.project, app_instance: gone.app_instance })
         }
-        Command::SubmitAllocation(spec) => Wish::Submit(Box::new(spec.clone())),
+        Command::PutQuota(put) => Wish::PutQuota(Box::new(QuotaWish {
+            quota: put.quota,
+            scope: put.scope.clone(),
+            measure: put.measure,
+            limit: put.limit,
+            until: put.until,
+            percent: put.percent.as_ref().map(|percent| (percent.limit, percent.burst_limit)),
+        })),
+        Command::SubmitAllocation(submit) => Wish::Submit(Box::new(submit.spec.clone()), submit.when_over_quota),
         Command::StartAllocation(number) => Wish::Say(*number, Word::Start),
         Command::BeginCheckpoint(number) => Wish::Say(*number, Word::BeginCheckpoint),
         Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),
@@ -90,7 +98,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_)
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
         | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_) | Command::LoseNode(_)
-        | Command::ReturnNode(_) | Command::PutQuota(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
+        | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
         | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }
@@ -162,6 +170,7 @@ fn update(dice: &mut Dice) -> UpdateTenant {
         max_priority: some(dice, |dice| *dice.pick(Priority::ALL)),
         max_evicted_quanta_per_hour: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
         contact: None,
+        when_over_quota: None,
     };
     let update = UpdateTenant {
         tenant,
@@ -178,7 +187,8 @@ fn update(dice: &mut Dice) -> UpdateTenant {
     };
     // Taken from what was drawn already: another draw would change what every kept seed does.
     let contact = update.max_pending.map(|n| n.map(|n| name(&format!("ops-{n}@example.org"))));
-    UpdateTenant { settings: TenantSettingsChange { contact, ..update.settings }, ..update }
+    let when_over_quota = update.max_leases.map(|n| n.map(|n| WhenOverQuota::ALL[usize::from(n % 3 == 0)]));
+    UpdateTenant { settings: TenantSettingsChange { contact, when_over_quota, ..update.settings }, ..update }
 }
 
 /// A token, mostly a valid one.

@@ -91,6 +91,13 @@ fn forgeries(record: &Record) -> Vec<Record> {
             body!(AllocationFailed, of, of.exit_status = Some(300));
         }
         Body::AllocationCompleted(_) => body!(AllocationCompleted, of, of.exit_status = Some(3)),
+        Body::ReservationTakenOver(_) => {
+            body!(ReservationTakenOver, of, of.dropped[0] = AllocationNo(of.dropped[0].0 + 1));
+            body!(ReservationTakenOver, of, of.places[0].node = NodeNo(of.places[0].node.0 + 1));
+            body!(ReservationTakenOver, of, of.priority = Priority::Scavenger);
+            body!(ReservationTakenOver, of, of.awaited.0.clear());
+            forge(&|one| one.body = Heartbeat {}.into());
+        }
         Body::ReservationDropped(_) => {
             body!(ReservationDropped, of, of.allocation = AllocationNo(of.allocation.0 + 1));
             forge(&|one| one.body = Heartbeat {}.into());
@@ -131,7 +138,7 @@ fn forgeries(record: &Record) -> Vec<Record> {
         }
         Body::QuarantineCleared(of) => {
             let node = of.node;
-            forge(&|one| one.body = NodeWiped { node }.into());
+            forge(&|one| one.body = NodeWiped { node, claim: None }.into());
         }
         Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {
             forge(&|one| one.identity.tenant = Some(TenantNo(77)));

@@ -1,23 +1,25 @@
 //! Allocations and preemptions as JSON.
 
 use super::body::{amount, denial_cause, labels};
+use super::correlation::correlation_id;
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
-use leasehold_model::allocation::{AllocationSpec, Domain};
-use leasehold_model::body::{AllocationDenied, Asks, Body, ReplicaPlacement};
-use leasehold_model::id::PublicId;
+use leasehold_model::allocation::{AllocationSpec, Domain, WhenOverQuota};
+use leasehold_model::body::{AllocationDenied, Asks, Body, Correlation, ReplicaPlacement};
+use leasehold_model::id::AllocationNo;
 use leasehold_model::record::Record;
 use serde_json::Value;
 
 pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record) -> Object<'a> {
-    let of =
-        |shown: Object<'a>, number: leasehold_model::id::AllocationNo| shown.field("allocation_id", count(number.0));
+    let of = |shown: Object<'a>, number: AllocationNo| shown.field("allocation_id", number.to_string());
     match &record.body {
         // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
-            spec(shown.field("allocation_id", count(record.sequence)), directory, &submitted.spec)
+            let shown = shown.field("allocation_id", AllocationNo(record.sequence).to_string());
+            let shown = spec(shown, directory, record, &submitted.spec);
+            shown.field("when_over_quota", submitted.when_over_quota.map(WhenOverQuota::word))
         }
-        Body::AllocationDenied(body) => denied(shown, directory, body),
+        Body::AllocationDenied(body) => denied(shown, directory, record, body),
         Body::AllocationPlaced(body) => of(shown, body.allocation)
             .field("attempt", body.attempt)
             .field("first_lease", body.first_lease.to_string())
@@ -44,13 +46,20 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
             .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
             .leases("victims", &body.victims.0),
         Body::ReservationDropped(body) => of(shown, body.allocation),
+        Body::ReservationTakenOver(body) => of(shown, body.allocation)
+            .field("priority", body.priority.word())
+            .field("rules_version", body.rules_version)
+            .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
+            .leases("victims", &body.victims.0)
+            .leases("awaited", &body.awaited.0)
+            .field("dropped", body.dropped.iter().map(|number| Value::from(number.to_string())).collect::<Value>()),
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
         | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
-        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
         | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
@@ -76,7 +85,8 @@ fn asks(directory: &Directory, asks: &Asks) -> Value {
     asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done()).collect()
 }
 
-fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) -> Object<'a> {
+fn spec<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, spec: &AllocationSpec) -> Object<'a> {
+    let correlation = Correlation::or_derived(spec.correlation, record.sequence);
     shown
         .named("pool", spec.pool)
         .field("asks", asks(directory, &spec.asks))
@@ -92,14 +102,16 @@ fn spec<'a>(shown: Object<'a>, directory: &'a Directory, spec: &AllocationSpec) 
         .field("profile", spec.profile.map(placement::profile))
         .field("sensitive", spec.sensitive)
         .field("control_plane", spec.control_plane)
-        .field("correlation_id", spec.correlation.map(|id| PublicId(id).to_string()))
+        .field("correlation_id", correlation_id(directory, correlation))
+        .field("correlation_given", spec.correlation.is_some())
         .field("app_instance_id", spec.app_instance.map(|no| count(no.0)))
         .field("attachment_id", spec.attachment.map(|no| count(no.0)))
         .named("source_project", spec.source_project)
 }
 
-fn denied<'a>(shown: Object<'a>, directory: &'a Directory, denied: &AllocationDenied) -> Object<'a> {
-    spec(shown, directory, &denied.spec)
+fn denied<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, denied: &AllocationDenied) -> Object<'a> {
+    spec(shown, directory, record, &denied.spec)
         .field("rules_version", denied.rules_version)
         .field("cause", denial_cause(directory, denied.cause))
+        .field("when_over_quota", denied.when_over_quota.map(WhenOverQuota::word))
 }

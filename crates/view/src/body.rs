@@ -1,21 +1,23 @@
 //! The fields of each kind of record.
 
 use super::Directory;
+use super::correlation::{belongs_to, correlation_id};
 use super::object::{Object, count, devices, text, units};
-use super::record::public_id;
 use super::{allocations, placement, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
+use leasehold_model::allocation::WhenOverQuota;
 use leasehold_model::body::{
     Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
     TokenIssued,
 };
 use leasehold_model::class::ResourceKind;
 use leasehold_model::hex;
-use leasehold_model::id::{ClassNo, IdKind, PublicId, QuotaNo};
+use leasehold_model::id::{ClassNo, QuotaNo};
 use leasehold_model::name::Name;
-use leasehold_model::policy::{DenyCause, LimitKind, NodeScope, Priority, QuotaScope};
+use leasehold_model::policy::{DenyCause, Priority};
 use leasehold_model::quantity::Quanta;
+use leasehold_model::quota::{HolderScope, LimitKind, NodeScope, QuotaScope};
 use leasehold_model::record::Record;
 use serde_json::{Map, Value};
 
@@ -76,7 +78,8 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("accounting_tag", text(put.settings.accounting_tag.as_ref()))
             .field("max_priority", put.settings.max_priority.word())
             .field("max_evicted_quanta_per_hour", put.settings.max_evicted_quanta_per_hour.map(count))
-            .field("contact", text(put.settings.contact.as_ref())),
+            .field("contact", text(put.settings.contact.as_ref()))
+            .field("when_over_quota", put.settings.when_over_quota.map(WhenOverQuota::word)),
         Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
         Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
         Body::ProjectDeleted(gone) => new().named("project", gone.project),
@@ -102,6 +105,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         }
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
+        Body::QuotaUntilReached(ended) => new().field("quota_id", ended.quota.0),
         Body::RateCardPut(put) => rates::card(new(), directory, put),
         Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
         Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
@@ -127,15 +131,26 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::Released(released) => {
             new().field("leases", reports(directory, &released.leases)).field("closed", released.closed)
         }
-        Body::Expired(expired) => new().leases("leases", &expired.leases.0).field("closed", expired.closed),
-        Body::Revoked(revoked) => new().leases("leases", &revoked.leases.0).span("grace", revoked.grace),
-        Body::TeardownStarted(started) => new()
-            .leases("leases", &started.leases.0)
-            .field("cause", started.cause.word())
-            .field("closed", started.closed),
-        Body::TornDown(torn) => new().named("node", torn.node).leases("leases", &torn.leases.0),
-        Body::Fenced(fenced) => new().leases("leases", &fenced.leases.0),
-        Body::Unfenced(unfenced) => new().leases("leases", &unfenced.leases.0),
+        Body::Expired(expired) => {
+            let shown = new().leases("leases", &expired.leases.0).field("closed", expired.closed);
+            belongs_to(shown, directory, expired.belongs_to)
+        }
+        Body::Revoked(revoked) => {
+            let shown = new().leases("leases", &revoked.leases.0).span("grace", revoked.grace);
+            belongs_to(shown, directory, revoked.belongs_to)
+        }
+        Body::TeardownStarted(started) => {
+            let shown = new().leases("leases", &started.leases.0).field("cause", started.cause.word());
+            belongs_to(shown.field("closed", started.closed), directory, started.belongs_to)
+        }
+        Body::TornDown(torn) => {
+            let shown = new().named("node", torn.node).leases("leases", &torn.leases.0);
+            belongs_to(shown, directory, torn.belongs_to)
+        }
+        Body::Fenced(fenced) => belongs_to(new().leases("leases", &fenced.leases.0), directory, fenced.belongs_to),
+        Body::Unfenced(unfenced) => {
+            belongs_to(new().leases("leases", &unfenced.leases.0), directory, unfenced.belongs_to)
+        }
         Body::ActivityReported(reported) => new().field("leases", reports(directory, &reported.leases)),
         Body::Preempted(preempted) => new()
             .named("node", preempted.node)
@@ -144,6 +159,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .leases("victims", &preempted.victims.0),
         Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)
@@ -157,12 +173,15 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
         Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
         Body::NodesClaimed(claimed) => new().field("nodes", nodes(directory, &claimed.nodes)),
-        Body::NodesReleased(released) => new().field("nodes", nodes(directory, &released.nodes)),
-        Body::NodeWiped(wiped) => new().named("node", wiped.node),
+        Body::NodesReleased(released) => {
+            let shown = new().field("nodes", nodes(directory, &released.nodes));
+            shown.field("claim_sequence", released.claim.map(count))
+        }
+        Body::NodeWiped(wiped) => new().named("node", wiped.node).field("claim_sequence", wiped.claim.map(count)),
         Body::NodeQuarantined(quarantined) => {
             let shown = new().named("node", quarantined.node).field("cause", quarantined.cause.word());
             // An operator must clear it, because data may remain on the node.
-            shown.field("severity", "critical")
+            shown.field("severity", "critical").field("claim_sequence", quarantined.claim.map(count))
         }
         Body::QuarantineCleared(cleared) => new().named("node", cleared.node),
         Body::TokenIssued(issued) => token(new(), directory, issued),
@@ -190,18 +209,28 @@ pub(super) fn amount(directory: &Directory, class: ClassNo, quanta: Quanta) -> O
 }
 
 fn quota<'a>(shown: Object<'a>, directory: &'a Directory, put: &QuotaPut) -> Object<'a> {
-    let limit = Object::new(directory).field("type", put.limit.word()).count("limit", put.limit.limit());
-    let limit = match put.limit {
-        LimitKind::Hard { .. } | LimitKind::Soft { .. } => limit,
-        LimitKind::Burst { burst_limit, burst_ttl, .. } => {
-            limit.count("burst_limit", burst_limit).span("burst_ttl", burst_ttl)
-        }
-    };
-    shown
+    let shown = shown
         .field("quota_id", put.quota.0)
         .field("scope", quota_scope(directory, &put.scope))
         .field("measure", put.measure.word())
-        .field("limit", limit.done())
+        .field("limit", limit(directory, put.limit));
+    match put.temporary {
+        None => shown,
+        Some(temporary) => {
+            shown.field("temporary_limit", limit(directory, temporary.limit)).instant("until", temporary.until)
+        }
+    }
+}
+
+fn limit(directory: &Directory, limit: LimitKind) -> Value {
+    let shown = Object::new(directory).field("type", limit.word()).count("limit", limit.limit());
+    match limit {
+        LimitKind::Hard { .. } | LimitKind::Soft { .. } => shown,
+        LimitKind::Burst { burst_limit, burst_ttl, .. } => {
+            shown.count("burst_limit", burst_limit).span("burst_ttl", burst_ttl)
+        }
+    }
+    .done()
 }
 
 fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
@@ -210,15 +239,31 @@ fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
         NodeScope::One(node) => ("one", Some(node)),
         NodeScope::Each => ("each", None),
     };
-    Object::new(directory)
+    let shown = Object::new(directory)
         .named("tenant", scope.tenant)
         .named("project", scope.project)
         .named("class", scope.class)
         .named("pool", scope.pool)
         .field("nodes", nodes)
         .named("node", node)
-        .field("priority", scope.priority.map(Priority::word))
-        .done()
+        .field("priority", scope.priority.map(Priority::word));
+    let further = &scope.further;
+    let shown = if further.and_above { shown.field("and_above", true) } else { shown };
+    let shown = match further.kind {
+        None => shown,
+        Some(kind) => shown.field("kind", kind.word()),
+    };
+    let shown = match further.user {
+        None => shown,
+        Some(HolderScope::Each) => shown.field("users", "each"),
+        Some(HolderScope::One(user)) => shown.field("users", "one").named("user", user),
+    };
+    match further.app_instance {
+        None => shown,
+        Some(HolderScope::Each) => shown.field("app_instances", "each"),
+        Some(HolderScope::One(app)) => shown.field("app_instances", "one").field("app_instance_id", count(app.0)),
+    }
+    .done()
 }
 
 /// A list, because a journal can contain the same key twice.
@@ -266,11 +311,8 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .members
         .iter()
         .map(|member| amount(directory, member.class, member.quanta).field("devices", devices(member.devices)).done());
-    // Without a correlation ID of the caller, it is derived from the record.
-    let correlation = match granted.correlation {
-        Some(id) => PublicId(id).to_string().into(),
-        None => public_id(directory, IdKind::Correlation, 0, record.sequence),
-    };
+    // Without a correlation ID of the caller, it is derived from the record that began the request.
+    let correlation = correlation_id(directory, granted.correlation_of(record.sequence));
     shown
         .field("first_lease", granted.first_lease.to_string())
         .named("node", granted.node)
@@ -284,7 +326,7 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .field("control_plane", granted.control_plane)
         .field("correlation_id", correlation)
         .field("correlation_given", granted.correlation.is_some())
-        .field("allocation_id", granted.allocation.map(|no| count(no.0)))
+        .field("allocation_id", granted.allocation.map(|no| no.to_string()))
         .field("app_instance_id", granted.app_instance.map(|no| count(no.0)))
         .field("attachment_id", granted.attachment.map(|no| count(no.0)))
         .named("source_project", granted.source_project)
@@ -320,6 +362,11 @@ pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
             .count("used", used)
             .count("requested", requested)
             .count("limit", limit),
+        DenyCause::KindQuota { quota, used, requested, limit } => new("kind_quota")
+            .field("quota_id", quota.0)
+            .field("used", used.to_string())
+            .field("requested", requested.to_string())
+            .field("limit", limit.to_string()),
         DenyCause::BurstOver { quota, ends_at } => {
             new("burst_over").field("quota_id", quota.0).instant("ends_at", ends_at)
         }

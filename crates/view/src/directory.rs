@@ -3,7 +3,7 @@
 //! This is a much simpler fold than the engine's: it checks and counts nothing. Its size depends on the number of
 //! existing objects, not on the length of the journal.
 
-use leasehold_model::body::{Body, Granted};
+use leasehold_model::body::{BelongsTo, Body, Granted};
 use leasehold_model::class::ClassSpec;
 use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use leasehold_model::instant::Instant;
@@ -51,6 +51,9 @@ struct Owned {
 pub(super) struct LiveLease {
     pub(super) tenant: Option<TenantNo>,
     pub(super) project: Option<ProjectNo>,
+    pub(super) user: Option<UserNo>,
+    pub(super) workload: Option<Name>,
+    pub(super) belongs_to: BelongsTo,
     /// The tenant's accounting tag at the grant; later changes do not apply to the lease.
     pub(super) tag: Option<Arc<Name>>,
     pub(super) class: ClassNo,
@@ -66,6 +69,9 @@ pub(super) struct LiveLease {
 pub struct KnownLease {
     pub tenant: TenantNo,
     pub project: ProjectNo,
+    pub user: Option<UserNo>,
+    pub workload: Option<Name>,
+    pub belongs_to: BelongsTo,
     pub tag: Option<Name>,
     pub class: ClassNo,
     pub quanta: Quanta,
@@ -150,10 +156,20 @@ impl Directory {
 
     /// Like [`Self::know_grant`], for one live lease.
     pub fn know_lease(&mut self, lease: LeaseNo, facts: KnownLease) {
-        let KnownLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at } = facts;
-        let tag = tag.map(Arc::new);
-        let (tenant, project) = (Some(tenant), Some(project));
-        let live = LiveLease { tenant, project, tag, class, quanta, node, devices, granted_at, expires_at };
+        let live = LiveLease {
+            tenant: Some(facts.tenant),
+            project: Some(facts.project),
+            user: facts.user,
+            workload: facts.workload,
+            belongs_to: facts.belongs_to,
+            tag: facts.tag.map(Arc::new),
+            class: facts.class,
+            quanta: facts.quanta,
+            node: facts.node,
+            devices: facts.devices,
+            granted_at: facts.granted_at,
+            expires_at: facts.expires_at,
+        };
         self.leases.insert(lease, live);
     }
 
@@ -225,14 +241,14 @@ impl Directory {
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
             | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
-            | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_)
+            | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
             | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
             | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
             | Body::Denied(_) | Body::Released(_) | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_)
             | Body::TornDown(_) | Body::Fenced(_) | Body::Unfenced(_) | Body::ActivityReported(_)
-            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenRevoked(_)
+            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenRevoked(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
@@ -245,10 +261,15 @@ impl Directory {
     fn learn_grant(&mut self, record: &Record, granted: &Granted) {
         let tenant = record.identity.tenant;
         let tag = tenant.and_then(|tenant| self.names.tenants.get(&tenant)?.tag.clone());
+        let correlation = granted.correlation_of(record.sequence);
+        let belongs_to = BelongsTo { allocation: granted.allocation, correlation };
         for (lease, member) in granted_leases(granted).zip(&granted.members) {
             let live = LiveLease {
                 tenant,
                 project: record.identity.project,
+                user: record.identity.user,
+                workload: record.identity.workload.clone(),
+                belongs_to,
                 tag: tag.clone(),
                 class: member.class,
                 quanta: member.quanta,
@@ -294,13 +315,13 @@ impl Directory {
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
             | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)
             | Body::ProjectPut(_) | Body::UserPut(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
             | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
             | Body::Granted(_) | Body::Denied(_) | Body::Renewed(_) | Body::Released(_) | Body::Expired(_)
             | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::ActivityReported(_)
-            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_)
+            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)

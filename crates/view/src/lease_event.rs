@@ -3,6 +3,7 @@
 //! All fields are always present; unknown values are null.
 
 use super::Directory;
+use super::correlation::belongs_to;
 use super::directory::granted_leases;
 use super::object::{Object, count, devices, text, units};
 use super::record::public_id;
@@ -32,8 +33,10 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
             all(granted_leases(granted), json!({ "Allocated": { "duration_secs": duration_secs } }))
         }
         Body::Renewed(renewed) => {
-            let new_expires_at = |renewal: &Renewal| renewal.expires_at.0.to_string();
-            let renewed_to = |r| json!({ "Renewed": { "new_expires_at": new_expires_at(r) } });
+            let renewed_to = |renewal: &Renewal| {
+                let at = renewal.expires_at;
+                json!({ "Renewed": { "new_expires_at": at.to_string(), "new_expires_at_ns": at.0.to_string() } })
+            };
             renewed.renewals.iter().map(|renewal| (renewal.lease, renewed_to(renewal))).collect()
         }
         Body::Released(released) => all(released.leases.leases(), "Released"),
@@ -53,12 +56,12 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
         | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
         | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
-        | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_)
+        | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
         | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
         | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodePut(_)
         | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
         | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
-        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+        | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
         | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
         | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
         | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
@@ -73,16 +76,20 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
     let class = lease.and_then(|lease| directory.class(lease.class));
     let torn_down_on = if let Body::TornDown(torn) = &record.body { Some(torn.node) } else { None };
     let node = torn_down_on.or(lease.map(|lease| lease.node));
-    Object::new(directory)
+    // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2). A lease that
+    // was granted after its node was last seen ends when it was granted.
+    let happened_at = lease.map_or(record.effective_at, |lease| record.effective_at.max(lease.granted_at));
+    let shown = Object::new(directory)
         .field("event_id", public_id(directory, IdKind::LeaseEvent, position, record.sequence))
-        // Billing uses the effective instant: an expiry that was noticed late is not billed late (SEMANTICS 2).
-        .field("timestamp", record.effective_at.0.to_string())
+        .instant("timestamp", happened_at)
         .field("event_type", event_type)
         .field("lease_id", public_id(directory, IdKind::Lease, 0, number.0))
         .field("lease", number.to_string())
         // A record contains data of one tenant only, so its tenant is that of the lease.
         .named("tenant", lease.and_then(|lease| lease.tenant).or(record.identity.tenant))
         .named("project", lease.and_then(|lease| lease.project))
+        .named("user", lease.and_then(|lease| lease.user))
+        .field("workload", text(lease.and_then(|lease| lease.workload.as_ref())))
         .field("accounting_tag", text(lease.and_then(|lease| lease.tag.as_deref())))
         .field("resource_type", class.map(|class| resource_type(class.kind)))
         .field("tier_kind", text(class.and_then(|class| class.tier.as_ref())))
@@ -92,8 +99,8 @@ fn show(directory: &Directory, record: &Record, position: u16, number: LeaseNo, 
         .named("node", node)
         .field("devices", lease.map(|lease| devices(lease.devices)))
         .instant("granted_at", lease.map(|lease| lease.granted_at))
-        .instant("expires_at", lease.map(|lease| lease.expires_at))
-        .done()
+        .instant("expires_at", lease.map(|lease| lease.expires_at));
+    belongs_to(shown, directory, lease.map(|lease| lease.belongs_to)).done()
 }
 
 /// The names of resource kinds in lease events.

@@ -9,6 +9,7 @@
 
 mod allocations;
 mod body;
+mod correlation;
 mod directory;
 mod lease_event;
 mod object;

@@ -92,10 +92,10 @@ impl<'a> Object<'a> {
         self.field(key, count(n))
     }
 
-    /// Adds nanoseconds as a string, and `…_time` as a readable time.
+    /// Adds the instant in RFC 3339, and `…_ns` with its nanoseconds as a string.
     pub(super) fn instant(self, key: &str, at: impl Into<Option<Instant>>) -> Self {
         let at = at.into();
-        self.field(key, at.map(|at| at.0.to_string())).field(&format!("{key}_time"), at.map(|at| at.to_string()))
+        self.field(key, at.map(|at| at.to_string())).field(&format!("{key}_ns"), at.map(|at| at.0.to_string()))
     }
 
     /// Adds a readable length of time, and `…_ns` with the exact nanoseconds as a string.

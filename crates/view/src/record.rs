@@ -15,8 +15,7 @@ pub(super) fn show(directory: &Directory, record: &Record, raw: &RawRecord<'_>, 
         .field("event_id", public_id(directory, IdKind::Record, 0, record.sequence))
         .field("kind", record.body.word())
         .count("sequence", record.sequence)
-        .field("timestamp", record.stamp.0.to_string())
-        .field("time", record.stamp.to_string())
+        .instant("timestamp", record.stamp)
         .instant("effective_at", record.effective_at)
         .field("identity", identity(directory, &record.identity))
         .field("reason", record.reason.map(Reason::word));

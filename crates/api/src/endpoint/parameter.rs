@@ -59,7 +59,11 @@ pub(super) const books: &[Query] = &[
     window[3],
     tenant[0],
     one("project", "Only for this project: name or number.", text),
-    one("user", "Only for this user: name or number.", text),
+    one(
+        "user",
+        "Only for this user: name or number. A name without `tenant` means the users of that name in all tenants.",
+        text,
+    ),
     pool[0],
     node[0],
     class[0],
@@ -67,7 +71,7 @@ pub(super) const books: &[Query] = &[
     one("tier", "Only of this tier.", text),
     priority[0],
     one("tag", "Only with this accounting tag.", text),
-    one("allocation", "Only for this allocation: its number.", sequence),
+    one("allocation", "Only for this allocation: `alloc-` and its number, or the number.", text),
     one("app_instance", "Only for this app instance: its number.", sequence),
     one("workload", "Only for this workload.", text),
 ];

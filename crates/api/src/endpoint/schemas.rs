@@ -39,14 +39,20 @@ pub(super) fn time(_: &mut SchemaGenerator) -> Schema {
         "examples": ["2026-11-10T14:03:00Z", "2026-11-10T14:03", "today", "last-week", "1w"],
     })
 }
+pub(super) fn span(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<Ttl>()
+}
 pub(super) fn bucket(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["minute", "hour", "day", "month"] })
 }
 pub(super) fn grouping(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["tenant,class"] })
 }
-pub(super) fn waste_grouping(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "enum": ["tenant", "project", "node", "class"] })
+pub(super) fn waste_order(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<WasteOrder>()
+}
+pub(super) fn count(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "integer", "minimum": 1, "maximum": PAGE_MAX })
 }
 pub(super) fn capacity_grouping(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["pool", "node"] })

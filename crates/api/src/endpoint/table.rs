@@ -25,8 +25,10 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Post "/api/v1/tenants" for OPERATOR body NewTenant => 201 TenantPut }
     show_tenant { "Show a tenant"
         Get "/api/v1/tenants/" {tenant} for TENANCY => 200 Tenant }
-    change_tenant { "Change a tenant and its limits; an absent field keeps its value, null clears it"
+    change_tenant { "Change a tenant and its limits, as PATCH does: this PUT does not replace; an absent field keeps its value, null clears it"
         Put "/api/v1/tenants/" {tenant} for QUOTA_AUTHORITY body TenantChange => 200 TenantPut }
+    update_tenant { "Change a tenant and its limits; an absent field keeps its value, null clears it"
+        Patch "/api/v1/tenants/" {tenant} for QUOTA_AUTHORITY body TenantChange => 200 TenantPut }
     tenant_usage { "Show how much of its budgets a tenant has used, as the queue counts it"
         Get "/api/v1/tenants/" {tenant} "/usage" for TENANCY
             query[
@@ -41,7 +43,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_project { "Show a project"
         Get "/api/v1/projects/" {project} for TENANCY query[(tenant whose_project)] => 200 Project }
     change_project { "Rename a project"
-        Put "/api/v1/projects/" {project} for ADMINS
+        Patch "/api/v1/projects/" {project} for ADMINS
             query[(tenant whose_project)] body ProjectChange => 200 ProjectPut }
     delete_project { "Delete a project that has no leases and no allocations"
         Delete "/api/v1/projects/" {project} for ADMINS query[(tenant whose_project)] => 200 Changed }
@@ -62,7 +64,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_user { "Show a user"
         Get "/api/v1/users/" {user} for TENANCY query[(tenant whose_user)] => 200 User }
     change_user { "Rename a user"
-        Put "/api/v1/users/" {user} for ADMINS query[(tenant whose_user)] body UserChange => 200 UserPut }
+        Patch "/api/v1/users/" {user} for ADMINS query[(tenant whose_user)] body UserChange => 200 UserPut }
     delete_user { "Delete a user"
         Delete "/api/v1/users/" {user} for ADMINS query[(tenant whose_user)] => 200 Changed }
 
@@ -74,7 +76,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_class { "Show a resource class"
         Get "/api/v1/classes/" {class} for CATALOG => 200 Class }
     change_class { "Change a resource class"
-        Put "/api/v1/classes/" {class} for OPERATOR body ClassChange => 200 ClassPut }
+        Patch "/api/v1/classes/" {class} for OPERATOR body ClassChange => 200 ClassPut }
     list_pools { "List pools"
         Get "/api/v1/pools" for CATALOG query[page] => 200 PoolList }
     create_pool { "Create a pool"
@@ -82,17 +84,22 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_pool { "Show a pool"
         Get "/api/v1/pools/" {pool} for CATALOG => 200 Pool }
     change_pool { "Change a pool"
-        Put "/api/v1/pools/" {pool} for OPERATOR body PoolChange => 200 PoolPut }
+        Patch "/api/v1/pools/" {pool} for OPERATOR body PoolChange => 200 PoolPut }
     delete_pool { "Delete a pool that has no nodes"
         Delete "/api/v1/pools/" {pool} for OPERATOR => 200 Changed }
     list_nodes { "List nodes"
-        Get "/api/v1/nodes" for NODE_READERS query[(pool of_pool) page] => 200 NodeList }
+        Get "/api/v1/nodes" for NODE_READERS
+            query[
+                (pool of_pool)
+                (empty_for "Only nodes without leases, reservations and claims for this long or longer, such as `30m`." span)
+                page
+            ] => 200 NodeList }
     create_node { "Create a node"
         Post "/api/v1/nodes" for OPERATOR body NewNode => 201 NodePut }
     show_node { "Show a node"
         Get "/api/v1/nodes/" {node} for NODE_READERS => 200 Node }
     change_node { "Change a node"
-        Put "/api/v1/nodes/" {node} for OPERATOR body NodeChange => 200 NodePut }
+        Patch "/api/v1/nodes/" {node} for OPERATOR body NodeChange => 200 NodePut }
     delete_node { "Delete a node that has no leases"
         Delete "/api/v1/nodes/" {node} for OPERATOR => 200 Changed }
     drain_node { "Drain a node: place no new work on it"
@@ -130,7 +137,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_quota { "Show a quota"
         Get "/api/v1/quotas/" {quota} for TENANCY => 200 Quota }
     change_quota { "Change the limit of a quota"
-        Put "/api/v1/quotas/" {quota} for QUOTA_AUTHORITY body QuotaChange => 200 QuotaPut }
+        Patch "/api/v1/quotas/" {quota} for QUOTA_AUTHORITY body QuotaChange => 200 QuotaPut }
     delete_quota { "Delete a quota"
         Delete "/api/v1/quotas/" {quota} for QUOTA_AUTHORITY => 200 Changed }
 
@@ -140,6 +147,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[
                 books grouped bucketed
                 (peak "Whether to report peaks, that is the most that was held at once." flag)
+                (utilisation "Whether to report how busy the held capacity was. Not with `bucket`." flag)
             ] => 200 UsageReport }
     capacity { "Report how capacity was used: held, tearing down, reserved, fenced, offline or idle"
         Get "/api/v1/usage/capacity" for READERS
@@ -160,8 +168,9 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     waste { "Report capacity that was held and not used, idle, or fragmented"
         Get "/api/v1/waste" for BOOK_READERS
             query[
-                books
-                (by "Grouping of the sums. By class if absent." waste_grouping)
+                books grouped
+                (sort "Order of the groups: by name, or the largest cost or number of leases first. By name if absent." waste_order)
+                (top "The most groups to report, the first in the order. All if absent." count)
                 (headline "Only leases with this headline." waste_class)
                 (limit "The most leases to list." page_limit)
             ] => 200 WasteReport }
@@ -181,7 +190,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_rate_card { "Show a rate card, by number or `built-in`"
         Get "/api/v1/rate-cards/" {card} for PRICE_READERS => 200 RateCard }
     change_rate_card { "Change a rate card that is not yet in force; an absent field keeps its value, null clears it"
-        Put "/api/v1/rate-cards/" {card} for OPERATOR body RateCardChange => 200 RateCardPut }
+        Patch "/api/v1/rate-cards/" {card} for OPERATOR body RateCardChange => 200 RateCardPut }
     delete_rate_card { "Delete a rate card that is not yet in force"
         Delete "/api/v1/rate-cards/" {card} for OPERATOR => 200 Changed }
     list_charge_policies { "List charge policies, the built-in policy first"
@@ -190,7 +199,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         "Create a charge policy; charges that are not given are copied from the policy in force"
         Post "/api/v1/charge-policies" for OPERATOR body NewChargePolicy => 201 ChargePolicyPut }
     change_charge_policy { "Change a charge policy that is not yet in force"
-        Put "/api/v1/charge-policies/" {policy} for OPERATOR body NewChargePolicy => 200 ChargePolicyPut }
+        Patch "/api/v1/charge-policies/" {policy} for OPERATOR body NewChargePolicy => 200 ChargePolicyPut }
 
     // Leases and explanations.
     list_leases {
@@ -291,7 +300,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
                 (after "Only records after this sequence number. From the first record if absent." sequence)
                 tenant
                 (kind "Only records of this kind or family, such as `lease.granted` or `lease`." text)
-                (limit "The most records that the page may have." page_limit)
+                page
             ] => 200 RecordPage }
     audit_status { "Show what is signed, and what the scrub of the journal and the books found"
         Get "/api/v1/audit/status" for READERS => 200 AuditStatus }
@@ -341,13 +350,15 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_settings { "Show the settings of the engine"
         Get "/api/v1/settings" for CATALOG => 200 Settings }
     change_settings { "Change the settings of the engine"
-        Put "/api/v1/settings" for OPERATOR body SettingsChange => 200 Changed }
+        Patch "/api/v1/settings" for OPERATOR body SettingsChange => 200 Changed }
 
     // The document, health and metrics.
     openapi { "Get this OpenAPI document"
         Get "/api/v1/openapi.json" for NOBODY_IN_PARTICULAR => 200 Text "application/json" }
     docs { "Show this document as a page for people"
         Get "/api/docs" for NOBODY_IN_PARTICULAR => 200 Text "text/html" }
+    problem_page { "Explain a problem code: its cause, and what to do"
+        Get "/problems/" {code} for NOBODY_IN_PARTICULAR => 200 Text "text/html" }
     healthz { "Check whether the daemon is alive"
         Get "/healthz" for NOBODY_IN_PARTICULAR => 200 Health }
     readyz { "Check whether the daemon accepts commands"

@@ -82,7 +82,7 @@ impl Client for Tenant {
     fn take(&mut self, status: u16, body: &[u8]) -> u64 {
         if let Some(id) = self.running.take() {
             assert_eq!(status, 200, "{}", text(body));
-            assert_eq!(number(body, "id"), Some(id));
+            assert_eq!(allocation(body), Some(id));
             assert!(text(body).contains(r#""state":"completed""#), "{}", text(body));
             self.last = id;
             return 1;
@@ -90,7 +90,7 @@ impl Client for Tenant {
         assert_eq!(status, 201, "{}", text(body));
         let placed = text(body).contains(r#""state":"running""#) && text(body).contains(r#""leases":[{"id""#);
         assert!(placed, "{}", text(body));
-        self.running = number(body, "id");
+        self.running = allocation(body);
         assert!(self.running.is_some(), "{}", text(body));
         0
     }
@@ -100,9 +100,9 @@ fn text(body: &[u8]) -> &str {
     std::str::from_utf8(body).expect("JSON is text")
 }
 
-/// The value of a numeric field.
-fn number(body: &[u8], field: &str) -> Option<u64> {
-    let rest = text(body).split_once(&format!(r#""{field}":"#))?.1;
+/// The number of the allocation that an answer is about.
+fn allocation(body: &[u8]) -> Option<u64> {
+    let rest = text(body).split_once(r#""id":"alloc-"#)?.1;
     rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 

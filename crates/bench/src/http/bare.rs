@@ -28,11 +28,10 @@ const OPERATIONS: [&str; 3] = ["leases", "renew", "release"];
 pub(super) struct Answers([Vec<u8>; 3]);
 
 fn requests(token: &str, lease: &str) -> [Vec<u8>; 3] {
-    let key = |n| Some(u64::MAX - n);
     [
-        post("/api/v1/leases", token, key(0), &ask(&mut Dice(0))),
-        post(&format!("/api/v1/leases/{lease}/renew"), token, key(1), r#"{"ttl":"1h"}"#),
-        post(&format!("/api/v1/leases/{lease}/release"), token, key(2), "{}"),
+        post("/api/v1/leases", token, Some(u64::MAX), &ask(&mut Dice(0))),
+        post(&format!("/api/v1/leases/{lease}/renew"), token, None, r#"{"ttl":"1h"}"#),
+        post(&format!("/api/v1/leases/{lease}/release"), token, None, "{}"),
     ]
 }
 

@@ -4,7 +4,6 @@ use super::child::Served;
 use super::load::{self, Client, Loaded, Until};
 use super::request::{ask, done, lease_ids, post};
 use crate::work::Dice;
-use leasehold_model::limits::IDEMPOTENCY_KEYS_PER_TENANT_MAX;
 use std::fmt::Write;
 
 const OPERATIONS: u64 = 1000;
@@ -35,16 +34,8 @@ impl Client for Batches {
                     let ask = ask(&mut self.dice);
                     write!(body, r#"{comma}{{"key":"{key:016x}","request":{ask}}}"#)
                 }
-                1 => write!(
-                    body,
-                    r#"{comma}{{"key":"{key:016x}","lease":"{}","renew":{{"ttl":"1h"}}}}"#,
-                    self.leases[n as usize]
-                ),
-                _ => write!(
-                    body,
-                    r#"{comma}{{"key":"{key:016x}","lease":"{}","release":{{}}}}"#,
-                    self.leases[n as usize]
-                ),
+                1 => write!(body, r#"{comma}{{"lease":"{}","renew":{{"ttl":"1h"}}}}"#, self.leases[n as usize]),
+                _ => write!(body, r#"{comma}{{"lease":"{}","release":{{}}}}"#, self.leases[n as usize]),
             };
             written.expect("memory takes everything");
         }
@@ -70,9 +61,8 @@ pub(super) fn load(served: &Served, seed: u64, rounds: u64) -> Loaded {
     load::run(served.address(), clients, Until::Answered(3 * rounds))
 }
 
-/// Rounds that one daemon accepts: renewals and releases use keys of the operator, who like a tenant may have a million
-/// live ones (`IDEMPOTENCY_KEYS_PER_TENANT_MAX`).
-pub(super) const ROUNDS_MAX: u64 = IDEMPOTENCY_KEYS_PER_TENANT_MAX as u64 / (2 * OPERATIONS * CONNECTIONS);
+/// Rounds on one daemon: a million leases are requested.
+pub(super) const ROUNDS_MAX: u64 = 1_000_000 / (2 * OPERATIONS * CONNECTIONS);
 
 pub(super) fn run() -> f64 {
     let served = Served::start();

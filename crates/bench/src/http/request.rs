@@ -47,7 +47,7 @@ pub(super) fn answer(bytes: &[u8]) -> Option<(u16, &[u8], usize)> {
 /// The ids of the leases in an answer.
 pub(super) fn lease_ids(body: &[u8]) -> impl Iterator<Item = &str> {
     let text = std::str::from_utf8(body).expect("JSON is text");
-    text.split(r#""leases":[{"id":""#).skip(1).map(|rest| &rest[..32])
+    text.split(r#""leases":[{"id":""#).skip(1).filter_map(|rest| rest.split('"').next())
 }
 
 /// The number of successful operations of a batch.

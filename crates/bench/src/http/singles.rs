@@ -44,8 +44,8 @@ impl Client for Round {
     fn next(&mut self, out: &mut Vec<u8>) {
         let key = Some(self.dice.draw());
         let bytes = match (&self.lease, self.step % 3) {
-            (Some(lease), 1) => post(&format!("/api/v1/leases/{lease}/renew"), &self.token, key, r#"{"ttl":"1h"}"#),
-            (Some(lease), _) => post(&format!("/api/v1/leases/{lease}/release"), &self.token, key, "{}"),
+            (Some(lease), 1) => post(&format!("/api/v1/leases/{lease}/renew"), &self.token, None, r#"{"ttl":"1h"}"#),
+            (Some(lease), _) => post(&format!("/api/v1/leases/{lease}/release"), &self.token, None, "{}"),
             (None, _) => post("/api/v1/leases", &self.token, key, &ask(&mut self.dice)),
         };
         out.extend_from_slice(&bytes);

@@ -133,6 +133,20 @@ impl Asker {
         if !ours.clone().eq_unordered(&theirs) {
             return Err(differ("peaks", format!("{:?}", ours.collect::<Vec<_>>()), format!("{theirs:?}")));
         }
+        // Several classes together, each with a weight of its own, as those of one kind are.
+        let group = |class: leasehold_model::ClassNo| (class.0 % 2, 1 + u64::from(class.0));
+        let theirs = self.oracle.peaks_together(&ask, group);
+        let ours = books.peaks_together(&question, group).map_err(|_| None)?;
+        let ours: Vec<_> = ours
+            .into_iter()
+            .map(|((key, group, bucket), peak)| {
+                let (words, _, bucket) = line(books, &names, &question, key, leasehold_model::ClassNo(0), bucket);
+                ((words, group, bucket), U256::from(peak))
+            })
+            .collect();
+        if !ours.iter().cloned().eq_unordered(&theirs) {
+            return Err(differ("peaks together", format!("{ours:?}"), format!("{theirs:?}")));
+        }
         let theirs = self.oracle.cost(&ask);
         let (lines, names) = books.cost(&question).map_err(|_| None)?;
         let ours = lines.iter().map(|l| {
@@ -184,7 +198,7 @@ fn set(filter: &mut Filter, by: By, tenure: &Tenure, books: &Books) -> bool {
     match by {
         By::Tenant => filter.tenant = Some(tenure.tenant),
         By::Project => filter.project = Some(tenure.project),
-        By::User => filter.user = tenure.user,
+        By::User => filter.users = tenure.user.map(|user| [user].into()),
         By::Pool => filter.pool = Some(tenure.pool),
         By::Node => filter.node = Some(tenure.node),
         By::Priority => filter.priority = Some(tenure.priority),

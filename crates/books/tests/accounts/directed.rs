@@ -9,12 +9,12 @@ use leasehold_model::rate::Charge;
 use leasehold_model::{Instant, Priority, Reason, Span};
 use leasehold_sim::Dice;
 
-const NODE: [(u16, u64); 2] = [(GPU, 7 * 400), (MEM, 1 << 20)];
+pub(crate) const NODE: [(u16, u64); 2] = [(GPU, 7 * 400), (MEM, 1 << 20)];
 
 /// 2026-03-01T10:00:00Z.
-const TEN: u64 = 1_772_359_200;
+pub(crate) const TEN: u64 = 1_772_359_200;
 
-fn begin() -> History {
+pub(crate) fn begin() -> History {
     let mut history = History::begin(Instant::from_secs(TEN - 3600));
     history.node(0, 0, &NODE);
     history.node(1, 1, &NODE);
@@ -22,12 +22,12 @@ fn begin() -> History {
     history
 }
 
-fn secs(secs: u64) -> Instant {
+pub(crate) fn secs(secs: u64) -> Instant {
     Instant::from_secs(secs)
 }
 
 /// Checks after every record that the books answer like the oracle; returns the books at the end.
-fn follow(history: &History) -> Books {
+pub(crate) fn follow(history: &History) -> Books {
     let mut books = Keeper::in_memory().books;
     let mut dice = Dice::new(history.records.len() as u64);
     let every = history.records.len() / 40 + 1;
@@ -56,7 +56,7 @@ fn cost(books: &Books, from: u64, to: u64) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-fn heartbeat(history: &mut History, at: u64) {
+pub(crate) fn heartbeat(history: &mut History, at: u64) {
     history.at_secs(at);
     history.push(Heartbeat {});
 }
@@ -101,7 +101,7 @@ fn what_a_claim_leaves_idle_is_paid_for() {
     history.at_secs(TEN + 8200);
     history.find(2);
     history.at_secs(TEN + 8220);
-    history.fence(lease);
+    history.fence(lease, history.now);
     history.at_secs(TEN + 8300);
     history.unclaim(2);
     heartbeat(&mut history, TEN + 9000);
@@ -166,6 +166,22 @@ fn month_ends_and_the_leap_day() {
         let found: Vec<u128> = usage.lines().map(|line| line.amount / 7 / 3_600_000_000_000).collect();
         assert_eq!(found, hours, "{bucket}");
     }
+}
+
+/// A day of a zone begins the evening before in UTC and is called by its own date.
+#[test]
+fn days_of_a_zone_are_labelled_as_such() {
+    // 2026-03-27T21:00Z to 2026-03-30T12:00Z; in Tallinn, clocks go forward on the 29th.
+    let window = Window::new(secs(1_774_645_200), secs(1_774_872_000));
+    let labels = |bucket, zone| {
+        let buckets = Buckets::new(bucket, zone).expect("a zone");
+        buckets.labels(&buckets.borders(window).expect("few")).expect("in time")
+    };
+    let days = ["2026-03-27", "2026-03-28", "2026-03-29", "2026-03-30"];
+    assert_eq!(labels(Bucket::Day, Some("Europe/Tallinn")), days);
+    assert_eq!(labels(Bucket::Day, None), days);
+    assert_eq!(labels(Bucket::Month, Some("Europe/Tallinn")), ["2026-03"]);
+    assert_eq!(labels(Bucket::Hour, Some("Europe/Tallinn"))[0], "2026-03-27T23:00+02:00");
 }
 
 /// A deadline that is replaced, and one that passes during an outage, checked at each record.
@@ -289,7 +305,7 @@ fn nodes_move_between_pools_and_change_size() {
         if round % 2 == 1 {
             history.at_secs(TEN + round * 100 + 60);
             if round == 3 {
-                history.fence(lease);
+                history.fence(lease, history.now);
                 history.unfence(lease);
             } else {
                 history.torn_down(0, lease);
@@ -334,7 +350,7 @@ fn charges_by_reason() {
             }
             1 => {
                 history.release(lease, false, None);
-                history.fence(lease);
+                history.fence(lease, history.now);
             }
             2 => history.lose(1, secs(TEN + 160), &[lease], true),
             _ => {

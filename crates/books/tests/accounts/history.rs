@@ -177,26 +177,28 @@ impl History {
     }
 
     pub(crate) fn expire(&mut self, leases: &[u64], deadline: Instant, closed: bool) {
-        self.push(Expired { leases: numbers(leases), closed }).effective_at = deadline;
+        self.push(Expired { leases: numbers(leases), closed, belongs_to: None }).effective_at = deadline;
     }
 
     pub(crate) fn revoke(&mut self, lease: u64, reason: Reason) {
-        self.push(Revoked { leases: numbers(&[lease]), grace: Span::from_secs(30) }).reason = Some(reason);
+        self.push(Revoked { leases: numbers(&[lease]), grace: Span::from_secs(30), belongs_to: None }).reason =
+            Some(reason);
     }
 
     /// Starts the teardown of a revoked lease.
     pub(crate) fn ready(&mut self, lease: u64, closed: bool) {
-        self.push(TeardownStarted { leases: numbers(&[lease]), cause: TeardownCause::Ready, closed });
+        self.push(TeardownStarted { leases: numbers(&[lease]), cause: TeardownCause::Ready, closed, belongs_to: None });
     }
 
     pub(crate) fn torn_down(&mut self, node: u32, lease: u64) {
-        self.push(TornDown { node: NodeNo(node), leases: numbers(&[lease]) });
+        self.push(TornDown { node: NodeNo(node), leases: numbers(&[lease]), belongs_to: None });
     }
-    pub(crate) fn fence(&mut self, lease: u64) {
-        self.push(Fenced { leases: numbers(&[lease]) });
+    /// Fences a lease whose teardown was due at an instant.
+    pub(crate) fn fence(&mut self, lease: u64, due: Instant) {
+        self.push(Fenced { leases: numbers(&[lease]), belongs_to: None }).effective_at = due;
     }
     pub(crate) fn unfence(&mut self, lease: u64) {
-        self.push(Unfenced { leases: numbers(&[lease]) });
+        self.push(Unfenced { leases: numbers(&[lease]), belongs_to: None });
     }
     pub(crate) fn drain(&mut self, node: u32, drained: bool) {
         match drained {
@@ -209,7 +211,8 @@ impl History {
     pub(crate) fn lose(&mut self, node: u32, last_seen: Instant, leases: &[u64], closed: bool) {
         self.push(NodeLost { node: NodeNo(node), last_seen });
         if !leases.is_empty() {
-            let teardown = TeardownStarted { leases: numbers(leases), cause: TeardownCause::GraceEnded, closed };
+            let teardown =
+                TeardownStarted { leases: numbers(leases), cause: TeardownCause::GraceEnded, closed, belongs_to: None };
             let record = self.push(teardown);
             (record.effective_at, record.reason) = (last_seen, Some(Reason::NodeLost));
         }
@@ -229,10 +232,10 @@ impl History {
         };
     }
     pub(crate) fn unclaim(&mut self, node: u32) {
-        self.push(NodesReleased { nodes: [NodeNo(node)].into_iter().collect() });
+        self.push(NodesReleased { nodes: [NodeNo(node)].into_iter().collect(), claim: None });
     }
     pub(crate) fn wiped(&mut self, node: u32) {
-        self.push(NodeWiped { node: NodeNo(node) });
+        self.push(NodeWiped { node: NodeNo(node), claim: None });
     }
 
     pub(crate) fn card(&mut self, card: u32, pool: Option<u32>, from: Instant, prices: Prices) {

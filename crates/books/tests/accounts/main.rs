@@ -1,6 +1,7 @@
 //! Compares the books with the oracle's accounts, which compute every answer by a pass over all records.
 
 mod asks;
+mod capacity;
 mod directed;
 mod files;
 mod history;
@@ -50,7 +51,7 @@ fn compare_reserved(records: &[Record]) -> Result<usize, String> {
             continue;
         }
         for (node, class) in state.nodes().flat_map(|node| node.classes.iter().map(move |class| (node, class.class))) {
-            let ours = node.split(class).reserved;
+            let ours: u64 = state.reserved(node.number, class).iter().sum();
             let theirs = accounts.reserved_at(node.number, class, record.stamp);
             if ours != theirs {
                 return Err(format!("record {place}, {} {class:?}: engine {ours}, accounts {theirs}", node.number));

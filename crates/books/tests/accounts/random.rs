@@ -23,6 +23,7 @@ struct Lease {
     quanta: u64,
     class: u16,
     from: Instant,
+    /// While it is held; then, since when it is torn down.
     deadline: Instant,
     phase: Phase,
 }
@@ -124,7 +125,8 @@ impl Story<'_> {
         if closed {
             self.leases.remove(&lease);
         } else {
-            self.leases.get_mut(&lease).expect("it was there").phase = Phase::TearingDown;
+            let lease = self.leases.get_mut(&lease).expect("it was there");
+            (lease.phase, lease.deadline) = (Phase::TearingDown, self.history.now);
         }
     }
 
@@ -229,7 +231,10 @@ impl Story<'_> {
         let Some(lease) = self.some(|phase| phase == Phase::TearingDown) else { return };
         let node = self.leases[&lease].node;
         if self.dice.one_in(6) {
-            self.history.fence(lease);
+            let since = self.leases[&lease].deadline;
+            // Noticed up to an hour late.
+            let late = self.dice.below(self.history.now.since(since).0.min(3_600_000_000_000) + 1);
+            self.history.fence(lease, Instant(self.history.now.0 - late));
             self.leases.get_mut(&lease).expect("there").phase = Phase::Fenced;
         } else {
             self.history.torn_down(node, lease);

@@ -25,13 +25,13 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
             | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_)
             | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_)
             | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
-            | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+            | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
             | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
             | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
             | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
             | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
@@ -105,13 +105,14 @@ fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
         Body::AllocationCancelled(one) => &mut one.allocation,
         Body::PreemptionDecided(one) => &mut one.allocation,
         Body::ReservationDropped(one) => &mut one.allocation,
+        Body::ReservationTakenOver(one) => &mut one.allocation,
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
         | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
-        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
+        | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
         | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)

@@ -104,7 +104,7 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
     let filter = &mut question.filter;
     filter.tenant = some(dice, 3, |_| TenantNo(like.tenant));
     filter.project = some(dice, 5, |_| ProjectNo(like.project));
-    filter.user = like.user.filter(|_| dice.one_in(4)).map(UserNo);
+    filter.users = like.user.filter(|_| dice.one_in(4)).map(|user| [UserNo(user)].into());
     filter.node = some(dice, 3, |_| NodeNo(like.node));
     filter.pool = some(dice, 6, |_| PoolNo(like.pool));
     filter.classes = some(dice, 6, |_| [ClassNo(like.class)].into_iter().collect());
@@ -121,7 +121,7 @@ pub(crate) fn compare_leases(books: &Books, naive: &Naive, dice: &mut Dice) {
         asked.after.is_none_or(|after| **number > after.0)
             && filter.tenant.is_none_or(|no| no.0 == lease.tenant)
             && filter.project.is_none_or(|no| no.0 == lease.project)
-            && filter.user.is_none_or(|no| Some(no.0) == lease.user)
+            && filter.users.as_ref().is_none_or(|all| lease.user.is_some_and(|user| all.contains(&UserNo(user))))
             && filter.node.is_none_or(|no| no.0 == lease.node)
             && filter.pool.is_none_or(|no| no.0 == lease.pool)
             && filter.classes.as_ref().is_none_or(|all| all.iter().any(|no| no.0 == lease.class))

@@ -148,7 +148,7 @@ impl World {
             ..AllocationSpec::of(smallvec![(ClassNo(0), Quanta(1))])
         };
         let number = AllocationNo(self.records.len() as u64);
-        self.push(AllocationSubmitted { spec }).identity = identity.clone();
+        self.push(AllocationSubmitted { spec, when_over_quota: None }).identity = identity.clone();
         match self.dice.below(5) {
             0 => self.push(AllocationCancelled { allocation: number }).identity = identity,
             _ => self.place(number, 1, identity),
@@ -178,12 +178,18 @@ impl World {
             }
             7 => {
                 let at = Instant(self.now.0 - self.dice.below(1_000_000));
-                self.push(Expired { leases: leases(), closed: true }).effective_at = at;
+                self.push(Expired { leases: leases(), closed: true, belongs_to: None }).effective_at = at;
             }
             _ => {
                 let reason = if self.dice.one_in(2) { Reason::Operator } else { Reason::Preempted { by: 7 } };
-                self.push(Revoked { leases: leases(), grace: Span::from_secs(1) }).reason = Some(reason);
-                self.push(TeardownStarted { leases: leases(), cause: TeardownCause::Ready, closed: false });
+                self.push(Revoked { leases: leases(), grace: Span::from_secs(1), belongs_to: None }).reason =
+                    Some(reason);
+                self.push(TeardownStarted {
+                    leases: leases(),
+                    cause: TeardownCause::Ready,
+                    closed: false,
+                    belongs_to: None,
+                });
                 let next = if self.dice.one_in(4) { Next::Fence } else { Next::TearDown };
                 self.after(9_000_000_000, lease, next);
             }
@@ -194,12 +200,16 @@ impl World {
         let leases = || [LeaseNo(lease)].into_iter().collect();
         match next {
             Next::End => self.end(lease),
-            Next::TearDown => drop(self.push(TornDown { node: NodeNo(0), leases: leases() }).continues),
+            Next::TearDown => {
+                self.push(TornDown { node: NodeNo(0), leases: leases(), belongs_to: None });
+            }
             Next::Fence => {
-                self.push(Fenced { leases: leases() });
+                self.push(Fenced { leases: leases(), belongs_to: None });
                 self.after(60_000_000_000, lease, Next::Unfence);
             }
-            Next::Unfence => drop(self.push(Unfenced { leases: leases() }).continues),
+            Next::Unfence => {
+                self.push(Unfenced { leases: leases(), belongs_to: None });
+            }
             Next::EndAttempt(allocation, attempt) => {
                 let identity = self.holders[&lease].clone();
                 if self.dice.one_in(3) {

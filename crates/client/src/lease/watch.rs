@@ -57,7 +57,8 @@ fn read(event: Event, deadline: &Deadline) -> Option<Sign> {
     match event.kind.as_str() {
         "lease.revoked" => {
             let number = |value: Option<&Value>| value.and_then(Value::as_str).and_then(|text| text.parse().ok());
-            let stamp = number(event.record.get("timestamp")).map(leasehold_model::Instant);
+            let stamp = number(event.record.get("timestamp_ns").or_else(|| event.record.get("timestamp")));
+            let stamp = stamp.map(leasehold_model::Instant);
             let grace = number(event.record.pointer("/body/grace_ns")).map(Span).unwrap_or_default();
             // The grace period counts from the stamp of the record, not from its arrival.
             let until = stamp.map_or(Instant::now(), |stamp| deadline.local(stamp) + length(grace));

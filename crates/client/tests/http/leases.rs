@@ -127,7 +127,7 @@ async fn a_lease_is_renewed_with_its_gang_and_reports() {
 async fn a_revocation_is_noticed_immediately() {
     let revoked = || {
         let record = json!({
-            "timestamp": ((GRANTED_AT * 1000 + 100) * 1_000_000).to_string(), "reason": "operator",
+            "timestamp_ns": ((GRANTED_AT * 1000 + 100) * 1_000_000).to_string(), "reason": "operator",
             "body": { "leases": ["lease-1"], "grace": "1s", "grace_ns": "1000000000" },
         });
         let granted = json!({ "sequence": 9 });
@@ -248,11 +248,11 @@ async fn crowded(shown: &'static [&'static str]) -> Fake {
                 "correlation_id": "c", "replicas": [] });
             Reply::Json(202, waits)
         }
-        "/api/v1/allocations/9" => {
+        "/api/v1/allocations/alloc-9" => {
             let turn = usize::try_from(looked.fetch_add(1, Ordering::Relaxed)).unwrap();
             allocation(shown[turn.min(shown.len() - 1)])
         }
-        "/api/v1/allocations/9/complete" | "/api/v1/allocations/9/cancel" => {
+        "/api/v1/allocations/alloc-9/complete" | "/api/v1/allocations/alloc-9/cancel" => {
             Reply::Json(200, json!({ "sequence": 12, "id": 9, "state": "completed" }))
         }
         "/api/v1/leases/batch" => well(asked),
@@ -267,7 +267,7 @@ async fn a_request_that_needs_evictions_waits_and_is_released_as_a_whole() {
     let fake = crowded(&["pending", "pending", "running"]).await;
     let lease = Lease::request(&fake.client(), &request(), Keep::default()).await.unwrap();
     assert_eq!(lease.ids().collect::<Vec<_>>(), ["aa", "bb"]);
-    assert_eq!((lease.granted().node.as_str(), fake.asked_for("allocations/9").len()), ("n1", 3));
+    assert_eq!((lease.granted().node.as_str(), fake.asked_for("allocations/alloc-9").len()), ("n1", 3));
     // The deadline counts from just before the placement, not from the request.
     until(|| !fake.asked_for("batch").is_empty()).await;
     lease.release().await.unwrap();

@@ -78,6 +78,21 @@ async fn a_refused_stream_is_not_retried() {
 }
 
 #[tokio::test]
+async fn a_journal_that_lost_records_ends_the_stream() {
+    let fake = Fake::start(|before, _| match before {
+        0 => Reply::Stream(vec![now(event(7))], After::Close),
+        _ => Reply::Problem(codes::BEYOND_END.problem("The journal has 5 records.").with("size", 5), None),
+    })
+    .await;
+    let filter = EventFilter { after: Some(6), ..Default::default() };
+    let mut events = fake.client().events(&filter).unwrap();
+    assert_eq!(events.next().await.unwrap().sequence, Some(7));
+    let refused = events.next().await.unwrap_err();
+    assert_eq!((refused.code(), refused.is_final()), ("beyond_end", true));
+    assert_eq!(refused.problem().unwrap().members["size"], 5);
+}
+
+#[tokio::test]
 async fn waiting_for_an_event_is_cancel_safe() {
     let fake = Fake::start(|_, _| {
         let text = event(1);

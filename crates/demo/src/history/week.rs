@@ -380,7 +380,7 @@ impl Week {
     fn raise(&mut self, number: QuotaNo) -> Result<(), Problem> {
         let Some(quota) = self.writer.state().quota(number) else { return Ok(()) };
         let limit = LimitKind::Hard { limit: quota.limit.limit() + SLICES };
-        let put = PutQuota { quota: Some(number), scope: quota.scope.clone(), measure: quota.measure, limit };
+        let put = PutQuota::new(Some(number), quota.scope.clone(), quota.measure, limit);
         self.operate(Command::PutQuota(put))
     }
 }

@@ -2,7 +2,7 @@
 
 use super::inventory::check_labels;
 use super::{Draft, Engine};
-use crate::admission::Terms;
+use crate::admission::{Missing, Terms};
 use crate::ask::Ask;
 use crate::command::RequestLease;
 use crate::custody::Claimer;
@@ -46,7 +46,7 @@ impl Draft<'_> {
                     let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command, because the requester must not see the records of
                     // others.
-                    self.emit(None, AllocationSubmitted { spec }, |record| {
+                    self.emit(None, AllocationSubmitted { spec, when_over_quota: None }, |record| {
                         record.hcl_entry = request.hcl_entry.clone();
                         record.dra_claim_id = request.dra_claim_id.clone();
                     });
@@ -146,7 +146,17 @@ impl<'a> RequestContext<'a> {
         let asks = self.check_asks(&request.asks)?;
         self.check_request_ttl(request)?;
         self.check_request_labels(request)?;
+        self.check_named_holder(&self.ask(request, &asks))?;
         Ok(asks)
+    }
+
+    /// Where a quota counts by user or app instance, requests must name them (SEMANTICS 11).
+    pub(super) fn check_named_holder(&self, ask: &Ask<'_>) -> Result<(), Refusal> {
+        match self.view.missing_holder(ask) {
+            None => Ok(()),
+            Some((quota, Missing::User)) => Err(Refusal::QuotaNeedsUser { quota }),
+            Some((quota, Missing::AppInstance)) => Err(Refusal::QuotaNeedsAppInstance { quota }),
+        }
     }
 
     /// The ask of a request that has passed `check`.

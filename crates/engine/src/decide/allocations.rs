@@ -3,7 +3,7 @@
 use super::{Draft, Few};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
-use crate::command::{CompleteAllocation, ReportCheckpoint};
+use crate::command::{CompleteAllocation, ReportCheckpoint, SubmitAllocation};
 use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::placement::Tentative;
@@ -17,15 +17,25 @@ use leasehold_model::limits::{
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Span,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Record, Span,
+    WhenOverQuota,
 };
 
+impl SubmitAllocation {
+    /// Adds the references of the caller to a record.
+    fn refer(&self, record: &mut Record) {
+        record.hcl_entry = self.hcl_entry.clone();
+        record.dra_claim_id = self.dra_claim_id.clone();
+    }
+}
+
 impl Draft<'_> {
-    pub(super) fn submit_allocation(&mut self, spec: &AllocationSpec) -> Result<(), Refusal> {
-        let spec = self.check_spec(spec)?;
+    pub(super) fn submit_allocation(&mut self, submit: &SubmitAllocation) -> Result<(), Refusal> {
+        let (spec, when_over_quota) = (self.check_spec(&submit.spec)?, submit.when_over_quota);
         let context = self.request_context();
         let (tenant, _) = context.check_holder(spec.source_project)?;
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
+        context.check_named_holder(&ask)?;
         let guard = context.view.guard(context.heads, &ask);
         let found = context.view.place_gang(&Ask { allow: guard.as_deref(), ..ask }, &mut Tentative::default());
         if let Err(NoGang::Room) = found {
@@ -33,7 +43,11 @@ impl Draft<'_> {
         }
         drop(guard);
         let cause = match &found {
-            Err(NoGang::Quota(cause @ DenyCause::Quota { .. })) => Some(*cause),
+            Err(NoGang::Quota(cause @ (DenyCause::Quota { .. } | DenyCause::KindQuota { .. }))) => {
+                let own = self.state().tenant(tenant).and_then(|tenant| tenant.settings.when_over_quota);
+                let waits = when_over_quota.or(own) == Some(WhenOverQuota::Wait);
+                Some(*cause).filter(|_| !waits || self.state().exceeds_a_base(&ask))
+            }
             // Reserved money may be returned, so the request waits for it; spent money is never returned.
             Err(NoGang::Quota(cause @ DenyCause::Ceiling { spent, requested, amount, .. }))
                 if spent.saturating_add(*requested) > *amount =>
@@ -43,7 +57,8 @@ impl Draft<'_> {
             _ => None,
         };
         if let Some(cause) = cause {
-            self.plain(AllocationDenied { spec, rules_version: RULES_VERSION, cause });
+            let denied = AllocationDenied { spec, rules_version: RULES_VERSION, cause, when_over_quota };
+            self.emit(None, denied, |record| submit.refer(record));
             return Ok(());
         }
         if found.is_err() {
@@ -55,7 +70,7 @@ impl Draft<'_> {
             }
         }
         let number = AllocationNo(self.state().size());
-        self.plain(AllocationSubmitted { spec });
+        self.emit(None, AllocationSubmitted { spec, when_over_quota }, |record| submit.refer(record));
         // The allocations before it were considered on the last pass, so it may start now.
         if let Ok(gang) = found {
             self.start_gang(number, gang);
@@ -184,7 +199,7 @@ impl Draft<'_> {
         }
         let closed = self.all_immediate(&held);
         let leases = held.iter().copied().collect();
-        self.emit_for(&identity, TeardownStarted { leases, cause: TeardownCause::Ready, closed });
+        self.emit_for(&identity, TeardownStarted { leases, cause: TeardownCause::Ready, closed, belongs_to: None });
         let tenant = identity.tenant.expect("an allocation has a tenant");
         self.close_immediate(tenant, &held, closed);
         self.settle_own(number);

@@ -9,7 +9,8 @@ use crate::quota::Verdict;
 use crate::refusal::Refusal;
 use leasehold_model::body::{NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared};
 use leasehold_model::limits::NODES_PER_CLAIM_MAX;
-use leasehold_model::{DenyCause, Identity, NodeNo, ProjectNo, QuarantineCause, TenantNo};
+use leasehold_model::{DenyCause, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
+use std::collections::BTreeMap;
 
 impl Draft<'_> {
     /// Claims all of the nodes or none. There is no waiting list for claims.
@@ -21,7 +22,7 @@ impl Draft<'_> {
             self.check_claimable(*number, Claimer { tenant, user })?;
         }
         self.check_sensitive_pool(&nodes)?;
-        self.check_node_quotas(tenant, project, &nodes)?;
+        self.check_node_quotas(tenant, project, user, &nodes)?;
         self.plain(NodesClaimed { nodes });
         Ok(())
     }
@@ -59,11 +60,17 @@ impl Draft<'_> {
     }
 
     /// A claimed node counts in `max_nodes`, whether or not anything runs on it.
-    fn check_node_quotas(&self, tenant: TenantNo, project: ProjectNo, nodes: &Nodes) -> Result<(), Refusal> {
+    fn check_node_quotas(
+        &self,
+        tenant: TenantNo,
+        project: ProjectNo,
+        user: UserNo,
+        nodes: &Nodes,
+    ) -> Result<(), Refusal> {
         let nodes: Vec<&Node> = nodes.0.iter().filter_map(|number| self.state().node(*number)).collect();
         for quota in self.state().quotas_of(tenant) {
             if let Verdict::Refused(DenyCause::Quota { quota, used, requested, limit }) =
-                quota.judge_claim(project, &nodes)
+                quota.judge_claim(project, user, &nodes)
             {
                 return Err(Refusal::ClaimOverQuota { tenant, quota, used, requested, limit });
             }
@@ -73,11 +80,12 @@ impl Draft<'_> {
 
     pub(super) fn release_nodes(&mut self, nodes: &[NodeNo]) -> Result<(), Refusal> {
         let nodes = in_rising_order(nodes)?;
-        let mut of: Option<Claim> = None;
+        let mut ends: BTreeMap<u64, (Claim, Vec<NodeNo>)> = BTreeMap::new();
         for number in &nodes.0 {
             let claim = self.own_claim(*number)?;
-            let first = of.get_or_insert(claim);
-            if (first.by, first.project) != (claim.by, claim.project) {
+            let is_other = |(first, _): &(Claim, _)| (first.by, first.project) != (claim.by, claim.project);
+            ends.entry(claim.sequence).or_insert_with(|| (claim, Vec::new())).1.push(*number);
+            if ends.values().any(is_other) {
                 return Err(Refusal::ClaimsDiffer);
             }
             // Fenced leases do not prevent a release: they stay fenced under the next custodian.
@@ -86,10 +94,9 @@ impl Draft<'_> {
                 return Err(Refusal::NodeHasLeases { node: *number });
             }
         }
-        let Claim { by, project, .. } = of.expect("at least one node is named");
-        let of =
-            Identity { tenant: Some(by.tenant), project: Some(project), user: Some(by.user), ..Identity::default() };
-        self.emit_for(&of, NodesReleased { nodes });
+        for (sequence, (claim, nodes)) in ends {
+            self.emit_for(&claim.identity(), NodesReleased { nodes: Nodes(nodes), claim: Some(sequence) });
+        }
         Ok(())
     }
 
@@ -108,16 +115,15 @@ impl Draft<'_> {
     pub(super) fn report_wipe(&mut self, report: &ReportWipe) -> Result<(), Refusal> {
         let node = report.node;
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
-        let is_wiping = matches!(found.custody, Custody::Wiping { .. });
+        let ended = found.custody.ended_claim();
         if let Some(generation) = report.generation {
             self.check_generation(node, generation)?;
         }
-        if !is_wiping {
-            return Err(Refusal::NodeNotWiping { node });
-        }
+        let ended = ended.ok_or(Refusal::NodeNotWiping { node })?;
+        let (identity, claim) = (ended.identity(), Some(ended.sequence));
         match report.clean {
-            true => self.plain(NodeWiped { node }),
-            false => self.plain(NodeQuarantined { node, cause: QuarantineCause::WipeFailed }),
+            true => self.emit_for(&identity, NodeWiped { node, claim }),
+            false => self.emit_for(&identity, NodeQuarantined { node, cause: QuarantineCause::WipeFailed, claim }),
         }
         Ok(())
     }

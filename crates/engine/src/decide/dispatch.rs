@@ -9,29 +9,51 @@ use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
 use crate::assured_start::AssuredStart;
 use crate::gang::{Gang, NoGang};
+use crate::holder::by_holder;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
 use crate::queue::{Line, Rank, ShapeKey};
+use crate::reservation::Reservation;
 use crate::scheduler::{Blocked, Shape};
 use crate::view::View;
 use leasehold_model::body::{
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Leases, Members,
-    PreemptionDecided, ReservationDropped, Revoked,
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Members,
+    PreemptionDecided, ReservationDropped, ReservationTakenOver, Revoked,
 };
-use leasehold_model::{AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, RULES_VERSION, Reason, Span};
+use leasehold_model::{
+    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, RULES_VERSION, Reason, Record, Span,
+};
 use std::cell::RefCell;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    /// Adds a record on behalf of an allocation's holder, with the token of the caller.
+    /// Adds a record on behalf of a holder, with the token of the caller.
     pub(super) fn emit_for(&mut self, of: &Identity, body: impl Into<Body>) {
+        self.emit_shaped(of, body, |_| {});
+    }
+
+    /// The same, with other parts of the record's head.
+    pub(super) fn emit_shaped(&mut self, of: &Identity, body: impl Into<Body>, shape: impl FnOnce(&mut Record)) {
         let of = of.clone();
         self.emit(of.tenant, body, |record| {
             let token = record.identity.token;
             record.identity = Identity { token, ..of };
+            shape(record);
         });
+    }
+
+    /// Revokes leases, with one record for each holder and each grace of their pools.
+    fn revoke_all(&mut self, leases: &[LeaseNo], reason: Reason) {
+        let found = leases.iter().map(|lease| self.state().lease(*lease).expect("a revoked lease is live"));
+        let groups = by_holder(found.map(|lease| (lease, self.pool_grace(lease.number))));
+        for ((holder, grace), leases) in groups {
+            let leases = leases.into_iter().collect();
+            let body = Revoked { leases, grace, belongs_to: Some(holder.belongs_to) };
+            self.emit_shaped(&holder.identity(), body, |record| record.reason = Some(reason));
+        }
     }
 
     /// Starts an attempt of an allocation on the capacity that was found for it.
@@ -75,7 +97,10 @@ impl Draft<'_> {
                 // The record of the submission has them.
                 labels: Vec::new(),
             };
-            self.emit_for(&identity, granted);
+            self.emit_shaped(&identity, granted, |record| {
+                record.hcl_entry = waits.hcl_entry.clone();
+                record.dra_claim_id = waits.dra_claim_id.clone();
+            });
         }
     }
 
@@ -97,10 +122,7 @@ impl Draft<'_> {
             _ => failed(allocation, end),
         };
         let (identity, at) = (found.identity(), found.ended_at);
-        self.emit(identity.tenant, body, |record| {
-            record.identity = Identity { token: record.identity.token, ..identity };
-            record.effective_at = at.min(record.stamp);
-        });
+        self.emit_shaped(&identity, body, |record| record.effective_at = at.min(record.stamp));
     }
 
     /// Revokes the other members of a gang after the involuntary end of one (SEMANTICS 3).
@@ -109,49 +131,23 @@ impl Draft<'_> {
             Some(AttemptEnd::NodeLost) => Reason::NodeLost,
             _ => Reason::Policy,
         };
-        let mut by_grace: BTreeMap<Span, Vec<LeaseNo>> = BTreeMap::new();
-        for lease in rest {
-            by_grace.entry(self.pool_grace(*lease)).or_default().push(*lease);
-        }
-        let identity = found.identity();
-        for (grace, leases) in by_grace {
-            let leases: Leases = leases.into_iter().collect();
-            let identity = identity.clone();
-            self.emit(identity.tenant, Revoked { leases, grace }, |record| {
-                record.reason = Some(reason);
-                record.identity = identity;
-            });
-        }
+        self.revoke_all(rest, reason);
     }
 
-    /// Records an eviction and revokes the victims.
-    fn evict(&mut self, requester: &Allocation, plan: Plan) {
+    /// Records what an allocation evicts and takes over, and revokes the victims.
+    fn make_room(&mut self, requester: &Allocation, plan: Plan) {
         let sequence = self.state().size();
-        let victims = plan.victims.clone();
-        self.emit(
-            None,
-            PreemptionDecided {
-                allocation: requester.number,
-                priority: requester.spec.priority,
-                rules_version: RULES_VERSION,
-                places: plan.places,
-                victims: plan.victims,
-            },
-            |_| {},
-        );
+        let Plan { places, victims, awaited, dropped, .. } = plan;
+        let (allocation, priority, rules_version) = (requester.number, requester.spec.priority, RULES_VERSION);
+        let evicted = victims.clone();
+        let body: Body = if dropped.is_empty() {
+            PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+        } else {
+            ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
+        };
+        self.emit(None, body, |_| {});
         let reason = Reason::Preempted { by: sequence };
-        let mut groups: BTreeMap<_, Vec<LeaseNo>> = BTreeMap::new();
-        for lease in &victims.0 {
-            let tenant = self.state().lease(*lease).expect("a victim is live").tenant;
-            groups.entry((tenant, self.pool_grace(*lease))).or_default().push(*lease);
-        }
-        for ((tenant, grace), leases) in groups {
-            let leases: Leases = leases.into_iter().collect();
-            self.emit(Some(tenant), Revoked { leases, grace }, |record| {
-                record.reason = Some(reason);
-                record.identity = Identity { tenant: Some(tenant), ..Identity::default() };
-            });
-        }
+        self.revoke_all(&evicted.0, reason);
     }
 }
 
@@ -169,9 +165,7 @@ impl Engine {
         let limit = self.state.size() + u64::from(records_max);
         self.placement.refresh_eviction_bounds(&self.state);
         let settled = self.settle(now, out, limit);
-        settled
-            && (self.a_timer_is_due(now)
-                || self.follow_reservations(now, out, limit) && self.move_queue(now, out, limit))
+        settled && (self.a_timer_is_due(now) || self.move_queue(now, out, limit))
     }
 
     /// An eviction without grace makes a timer due at once. The timer goes before the next decision, whatever
@@ -216,43 +210,39 @@ impl Engine {
         true
     }
 
-    /// Starts allocations whose victims are gone, and drops reservations that can no longer be filled.
-    fn follow_reservations(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        // A dropped reservation may free what another one lacks, so all are considered again.
-        loop {
-            if self.state.size() >= limit {
-                return self.state.queue.reserved.is_empty();
-            }
-            if !self.follow_one_reservation(now, out) {
-                return true;
-            }
-        }
+    /// Drops the first reservation that can no longer be filled. Returns whether there was one.
+    fn drop_broken_reservation(&mut self, now: Instant, out: &mut Batch) -> bool {
+        let reserved = self.state.queue.reserved.iter().filter_map(|number| self.state.allocation(*number));
+        let is_broken = |found: &&Allocation| found.reservation.as_deref().is_some_and(|of| self.state.is_broken(of));
+        let Some((number, identity)) = reserved.clone().find(is_broken).map(|found| (found.number, found.identity()))
+        else {
+            return false;
+        };
+        self.act(now, out, |draft| draft.emit_for(&identity, ReservationDropped { allocation: number }));
+        true
     }
 
-    /// Starts one allocation or drops one reservation. Returns whether there was one.
-    fn follow_one_reservation(&mut self, now: Instant, out: &mut Batch) -> bool {
-        let waiting: Vec<AllocationNo> = self.state.queue.reserved.iter().copied().collect();
-        for number in waiting {
-            let Some(waits) = self.state.allocation(number).cloned() else { continue };
-            let Some(reservation) = waits.reservation.as_deref() else { continue };
-            let is_available = |node: leasehold_model::NodeNo| self.state.node(node).is_some_and(Node::is_available);
-            let is_fenced = |lease: &LeaseNo| self.state.lease(*lease).is_some_and(|l| l.phase == Phase::Fenced);
-            let is_gone = |lease: &LeaseNo| self.state.lease(*lease).is_none();
-            let broken = !reservation.places.iter().all(|place| is_available(place.node))
-                || reservation.victims.0.iter().any(is_fenced)
-                || !reservation.is_full() && reservation.victims.0.iter().all(is_gone);
-            if !broken && !reservation.is_full() {
-                continue;
-            }
-            let gang = if broken { None } else { self.reserved_gang(&waits, now) };
+    /// The first allocation whose reserved capacity is complete, of at least this priority: nobody who waits may take
+    /// it over any more.
+    fn complete_reservation(&self, at_least: Option<Priority>) -> Option<AllocationNo> {
+        let reserved = self.state.queue.reserved.iter().filter_map(|number| self.state.allocation(*number));
+        let is_due = |found: &&Allocation| {
+            at_least.is_none_or(|priority| found.spec.priority >= priority)
+                && found.reservation.as_deref().is_some_and(Reservation::is_full)
+        };
+        reserved.clone().find(is_due).map(|found| found.number)
+    }
+
+    /// Starts an allocation on its reserved capacity, or drops the reservation if quotas or its pool prevent the start.
+    fn start_reserved(&mut self, number: AllocationNo, now: Instant, out: &mut Batch) -> Acted {
+        let waits = self.state.allocation(number).expect("a waiting allocation exists").clone();
+        let Some(gang) = self.reserved_gang(&waits, now) else {
             let identity = waits.identity();
-            self.act(now, out, |draft| match gang {
-                Some(gang) => draft.start_gang(number, gang),
-                None => draft.emit_for(&identity, ReservationDropped { allocation: number }),
-            });
-            return true;
-        }
-        false
+            self.act(now, out, |draft| draft.emit_for(&identity, ReservationDropped { allocation: number }));
+            return Acted::Freed;
+        };
+        self.act(now, out, |draft| draft.start_gang(number, gang));
+        Acted::Took
     }
 
     /// The gang on its reserved capacity, if its quotas still allow it.
@@ -281,8 +271,15 @@ impl Engine {
         Some(Gang { places, terms })
     }
 
-    /// Goes through the queue in order: starts allocations that fit, and evicts for those that may evict.
+    /// Drops reservations that can no longer be filled, and goes through the queue in order: starts allocations that
+    /// fit, and takes over or evicts for those that may. Capacity that was reserved is given out after the allocations
+    /// of higher priority, which may take it over.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
+        while self.drop_broken_reservation(now, out) {
+            if self.state.size() >= limit {
+                return false;
+            }
+        }
         self.scheduler.take_in(&self.state);
         // Costs may have changed.
         if self.scheduler.begin_minute(now) || self.scheduler.recheck_all {
@@ -291,20 +288,38 @@ impl Engine {
         self.unblock(now);
         // Assured starts remain valid until capacity is taken or freed.
         let mut computed = ComputedStarts::new();
-        while let Some((rank, key)) = self.first_in(now, |_, shape| shape.blocked.is_none()) {
+        loop {
+            let next = self.first_in(now, |_, shape| shape.blocked.is_none());
+            let complete = self.complete_reservation(next.as_ref().map(|((Reverse(priority), ..), _)| *priority));
+            if next.is_none() && complete.is_none() {
+                break;
+            }
             if self.state.size() >= limit {
                 return false;
             }
-            if self.try_start(rank, &key, now, out, &mut computed) {
-                computed.clear();
-                if self.a_timer_is_due(now) {
-                    return true;
-                }
-                // Shapes that were blocked because of it, or because of what it took, go before those after it.
-                let shapes = self.scheduler.shapes.values_mut();
-                let provisional = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
-                provisional.for_each(|shape| shape.blocked = None);
+            let mut acted = match (complete, next) {
+                (Some(number), _) => self.start_reserved(number, now, out),
+                (None, Some((rank, key))) => self.try_start(rank, &key, now, out, &mut computed),
+                (None, None) => unreachable!("the loop has ended"),
+            };
+            if acted == Acted::Nothing {
+                continue;
             }
+            computed.clear();
+            if self.a_timer_is_due(now) {
+                return true;
+            }
+            while self.drop_broken_reservation(now, out) {
+                acted = Acted::Freed;
+            }
+            if acted == Acted::Freed {
+                self.scheduler.take_in(&self.state);
+                self.unblock(now);
+            }
+            // Shapes that were blocked because of it, or because of what it took, go before those after it.
+            let shapes = self.scheduler.shapes.values_mut();
+            let provisional = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
+            provisional.for_each(|shape| shape.blocked = None);
         }
         self.scheduler.heads = self.heads(now, None);
         let scheduler = &mut self.scheduler;
@@ -363,14 +378,18 @@ impl Engine {
             let ask = Ask::of_shape(key, now);
             let fits =
                 |node: &&Node| self.state.suits(node, &ask) && self.state.fit(node, &ask, Tentative::NOTHING).is_some();
-            let could_evict = |node: &&Node| self.state.suits(node, &ask) && self.placement.could_make_room(node, &ask);
+            let could_evict = |node: &&Node| {
+                self.state.suits(node, &ask)
+                    && (self.placement.could_make_room(node, &ask)
+                        || self.state.could_take_over_on(node.number, ask.priority))
+            };
             if freed.iter().any(fits) || freed.iter().any(could_evict) {
                 shape.blocked = None;
             }
         }
     }
 
-    /// Tries to start an allocation, or to evict for it. Returns whether the queue has changed.
+    /// Tries to start an allocation, or to make room for it.
     fn try_start(
         &mut self,
         rank: Rank,
@@ -378,7 +397,7 @@ impl Engine {
         now: Instant,
         out: &mut Batch,
         computed: &mut ComputedStarts,
-    ) -> bool {
+    ) -> Acted {
         let waits = self.state.allocation(rank.3).expect("a waiting allocation exists").clone();
         let heads = self.heads(now, Some(rank));
         let is_first = heads.is_empty();
@@ -390,16 +409,16 @@ impl Engine {
         match self.view().place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
                 self.act(now, out, |draft| draft.start_gang(waits.number, gang));
-                return true;
+                return Acted::Took;
             }
             Err(NoGang::Quota(_)) => {
                 if self.state.admission(&ask).is_err() {
                     self.scheduler.wait_for_quota(key, &waits);
-                    return true;
+                    return Acted::Took;
                 }
                 // Its quotas may allow capacity on other nodes.
                 self.block(key, Blocked::Quota);
-                return false;
+                return Acted::Nothing;
             }
             Err(NoGang::Room) => {}
         }
@@ -408,8 +427,9 @@ impl Engine {
         let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
         let blocked = match self.view().plan_for(&spared, known) {
             Some(Ok(plan)) => {
-                self.act(now, out, |draft| draft.evict(&waits, plan));
-                return true;
+                let acted = if plan.dropped.is_empty() { Acted::Took } else { Acted::Freed };
+                self.act(now, out, |draft| draft.make_room(&waits, plan));
+                return acted;
             }
             Some(Err(too_many)) => too_many,
             None => Blocked::Room,
@@ -422,7 +442,7 @@ impl Engine {
         let blocked = if held_back { Blocked::Behind } else { blocked };
         *computed = assured.computed.into_inner();
         self.block(key, blocked);
-        false
+        Acted::Nothing
     }
 
     fn block(&mut self, key: &ShapeKey, blocked: Blocked) {
@@ -430,6 +450,16 @@ impl Engine {
             shape.blocked = Some(blocked);
         }
     }
+}
+
+/// What a step of the scheduling pass has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Acted {
+    Nothing,
+    /// Capacity was taken, or the queue has changed.
+    Took,
+    /// Capacity that was reserved is free.
+    Freed,
 }
 
 /// The assured starts of the heads of the lines, computed on demand.

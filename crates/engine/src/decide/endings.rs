@@ -3,6 +3,7 @@
 use super::renewal::{by_tenant, ended};
 use super::{Draft, Few, Partial, in_order};
 use crate::command::{ConfirmTeardown, ReleaseOne, Revoke};
+use crate::holder::{Holder, by_holder};
 use crate::lease::{Lease, Phase};
 use crate::refusal::Refusal;
 use leasehold_model::body::{
@@ -110,7 +111,8 @@ impl Draft<'_> {
             by_node.entry(node).or_default().push(*lease);
         }
         for (node, leases) in by_node {
-            self.emit(Some(tenant), TornDown { node, leases: leases.into_iter().collect() }, |_| {});
+            let leases = leases.into_iter().collect();
+            self.emit(Some(tenant), TornDown { node, leases, belongs_to: None }, |_| {});
         }
     }
 
@@ -141,17 +143,15 @@ impl Draft<'_> {
         }
         accepted.sort_unstable();
         accepted.dedup();
-        for (tenant, leases) in by_tenant(accepted, &refused)? {
-            // Without a grace in the command, each pool has its own. There is one record for each length.
-            let mut by_grace: BTreeMap<_, Vec<LeaseNo>> = BTreeMap::new();
-            for lease in leases {
-                by_grace.entry(self.grace_of(lease, revoke)).or_default().push(lease);
-            }
-            for (grace, leases) in by_grace {
-                for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
-                    let leases: Leases = leases.iter().copied().collect();
-                    self.emit(Some(tenant), Revoked { leases, grace }, |r| r.reason = Some(revoke.reason));
-                }
+        let accepted = numbers(by_tenant(accepted, &refused)?);
+        // Without a grace in the command, each pool has its own. There is one record for each length.
+        let found = accepted.iter().filter_map(|lease| self.state().lease(*lease));
+        let groups = by_holder(found.map(|lease| (lease, self.grace_of(lease.number, revoke))));
+        for ((holder, grace), leases) in groups {
+            for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
+                let leases: Leases = leases.iter().copied().collect();
+                let body = Revoked { leases, grace, belongs_to: Some(holder.belongs_to) };
+                self.emit_shaped(&holder.identity(), body, |r| r.reason = Some(revoke.reason));
             }
         }
         Ok(refused)
@@ -180,8 +180,12 @@ impl Draft<'_> {
         let (groups, refused) = self.split(leases, check)?;
         for (tenant, leases) in groups {
             let closed = self.all_immediate(&leases);
-            let body =
-                TeardownStarted { leases: leases.iter().copied().collect(), cause: TeardownCause::Ready, closed };
+            let body = TeardownStarted {
+                leases: leases.iter().copied().collect(),
+                cause: TeardownCause::Ready,
+                closed,
+                belongs_to: None,
+            };
             self.emit(Some(tenant), body, |_| {});
             self.close_immediate(tenant, &leases, closed);
         }
@@ -209,8 +213,17 @@ impl Draft<'_> {
             }
         };
         let (groups, refused) = self.split(&confirm.leases, check)?;
-        for (tenant, leases) in groups {
-            self.emit(Some(tenant), TornDown { node, leases: leases.into_iter().collect() }, |_| {});
+        if confirm.generation.is_some() {
+            for (tenant, leases) in groups {
+                let leases = leases.into_iter().collect();
+                self.emit(Some(tenant), TornDown { node, leases, belongs_to: None }, |_| {});
+            }
+            return Ok(refused);
+        }
+        // An operator's word: the record carries whose leases they are.
+        for ((holder, ()), leases) in self.grouped(&numbers(groups)) {
+            let (leases, belongs_to) = (leases.into_iter().collect(), Some(holder.belongs_to));
+            self.emit_for(&holder.identity(), TornDown { node, leases, belongs_to });
         }
         Ok(refused)
     }
@@ -221,10 +234,16 @@ impl Draft<'_> {
             if lease.phase == Phase::Fenced { Ok(lease.tenant) } else { Err(Refusal::LeaseNotFenced { lease: number }) }
         };
         let (groups, refused) = self.split(leases, check)?;
-        for (tenant, leases) in groups {
-            self.emit(Some(tenant), Unfenced { leases: leases.into_iter().collect() }, |_| {});
+        for ((holder, ()), leases) in self.grouped(&numbers(groups)) {
+            let (leases, belongs_to) = (leases.into_iter().collect(), Some(holder.belongs_to));
+            self.emit_for(&holder.identity(), Unfenced { leases, belongs_to });
         }
         Ok(refused)
+    }
+
+    /// Live leases by their holder.
+    fn grouped(&self, leases: &[LeaseNo]) -> BTreeMap<(Holder, ()), Vec<LeaseNo>> {
+        by_holder(leases.iter().filter_map(|lease| Some((self.state().lease(*lease)?, ()))))
     }
 
     /// Splits the leases of a command into the accepted ones, by tenant, and the refused ones.
@@ -248,31 +267,32 @@ impl Draft<'_> {
     /// Ends all leases on a lost node at the instant it was last seen.
     pub(super) fn end_all_on(&mut self, node: NodeNo, last_seen: leasehold_model::Instant) {
         let held = self.state().leases_on(node).into_iter().filter(|lease| lease.phase.is_held());
-        let accepted: Few<(TenantNo, LeaseNo)> = held.map(|lease| (lease.tenant, lease.number)).collect();
-        if accepted.is_empty() {
-            return;
-        }
-        let groups = by_tenant(accepted, &[]).expect("at least one lease is accepted");
-        for (tenant, leases) in groups {
+        let groups = by_holder(held.map(|lease| (lease, ())));
+        for ((holder, ()), leases) in groups {
+            let (identity, belongs_to) = (holder.identity(), Some(holder.belongs_to));
             for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
                 // Leases that are being revoked have a reason already.
                 let is_active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
                 let active: Leases = leases.iter().copied().filter(is_active).collect();
                 if !active.0.is_empty() {
-                    let revoked = Revoked { leases: active, grace: leasehold_model::Span::ZERO };
-                    self.emit(Some(tenant), revoked, |r| r.reason = Some(Reason::NodeLost));
+                    let revoked = Revoked { leases: active, grace: leasehold_model::Span::ZERO, belongs_to };
+                    self.emit_shaped(&identity, revoked, |r| r.reason = Some(Reason::NodeLost));
                 }
                 let closed = self.all_immediate(leases);
-                let body = TeardownStarted {
-                    leases: leases.iter().copied().collect(),
-                    cause: TeardownCause::GraceEnded,
-                    closed,
-                };
-                self.emit(Some(tenant), body, |r| {
+                let leases = leases.iter().copied().collect();
+                let body = TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed, belongs_to };
+                self.emit_shaped(&identity, body, |r| {
                     r.reason = Some(Reason::NodeLost);
                     r.effective_at = last_seen;
                 });
             }
         }
     }
+}
+
+/// The leases of all groups, in rising order.
+fn numbers(groups: Few<(TenantNo, Few<LeaseNo>)>) -> Vec<LeaseNo> {
+    let mut all: Vec<LeaseNo> = groups.into_iter().flat_map(|(_, leases)| leases).collect();
+    all.sort_unstable();
+    all
 }

@@ -2,6 +2,7 @@
 
 use super::Draft;
 use crate::command::{LoseNode, PutClass, PutNode, PutPool};
+use crate::quota::common_multiple;
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
@@ -9,11 +10,11 @@ use leasehold_model::body::{
     PoolPlacementPut, PoolPut, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
-    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, LABELS_PER_NODE_MAX, LIMIT_SPAN_MAX,
-    QUANTA_PER_NODE_MAX, TTL_MAX,
+    CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LABELS_PER_NODE_MAX,
+    LIMIT_SPAN_MAX, QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::placement::BadWeights;
-use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, Quanta, Span};
+use leasehold_model::{ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span};
 
 /// The number of an entry: the given one, or the next free one.
 pub(super) fn number(given: Option<u32>, len: usize) -> Result<u32, Refusal> {
@@ -54,8 +55,21 @@ impl Draft<'_> {
             }
         }
         free_name(state.names.classes.get(&put.spec.name), number)?;
+        self.check_common_part(class, &put.spec)?;
         self.plain(ClassPut { class, spec: put.spec.clone() });
         Ok(())
+    }
+
+    /// Quotas on a kind must be able to count the classes of the kind together, with the new one.
+    fn check_common_part(&self, class: ClassNo, spec: &ClassSpec) -> Result<(), Refusal> {
+        let state = self.state();
+        let kind = spec.kind;
+        if !state.quotas().any(|quota| quota.scope.further.kind == Some(kind)) {
+            return Ok(());
+        }
+        let others = state.classes().filter(|(number, other)| *number != class && other.kind == kind);
+        let all = others.map(|(_, other)| other.quanta_per_unit).chain([spec.quanta_per_unit]);
+        common_multiple(all).map(|_| ()).ok_or(Refusal::KindHasNoCommonPart { kind })
     }
 
     pub(super) fn put_pool(&mut self, put: &PutPool) -> Result<(), Refusal> {
@@ -235,11 +249,16 @@ impl Draft<'_> {
         in_range("ttl_max", s.ttl_max, TTL_MAX)?;
         in_range("teardown_deadline", s.teardown_deadline, LIMIT_SPAN_MAX)?;
         in_range("node_timeout", s.node_timeout, LIMIT_SPAN_MAX)?;
-        in_range("idempotency_window", s.idempotency_window, LIMIT_SPAN_MAX)?;
         let heat_half_life = s.heat_half_life;
-        if !(HEAT_HALF_LIFE_MIN..=LIMIT_SPAN_MAX).contains(&heat_half_life) {
-            let (setting, min, max) = ("heat_half_life", HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX);
-            return Err(Refusal::SettingOutOfRange { setting, min, max });
+        // A window that an earlier version allowed may stay as it is.
+        let window_min = IDEMPOTENCY_SURE.min(self.state().settings.idempotency_window);
+        for (setting, value, min) in [
+            ("idempotency_window", s.idempotency_window, window_min),
+            ("heat_half_life", heat_half_life, HEAT_HALF_LIFE_MIN),
+        ] {
+            if !(min..=LIMIT_SPAN_MAX).contains(&value) {
+                return Err(Refusal::SettingOutOfRange { setting, min, max: LIMIT_SPAN_MAX });
+            }
         }
         if s.grace_default > LIMIT_SPAN_MAX {
             return Err(Refusal::GraceTooLong { limit: LIMIT_SPAN_MAX });

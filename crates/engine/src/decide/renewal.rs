@@ -68,9 +68,10 @@ impl Draft<'_> {
             expires_at = expires_at.min(end);
         }
         let tenant = self.state().tenant(lease.tenant).expect("a lease's tenant exists");
+        let facts = self.state().facts_of(lease);
         for number in &tenant.quotas {
             let quota = self.state().quota(*number).expect("a listed quota exists");
-            if let Some(end) = quota.renewal_limit(lease, self.now)
+            if let Some(end) = quota.renewal_limit(&facts, lease, self.now)
                 && expires_at > end
             {
                 // A burst quota may shorten the extension, but not what was granted before.

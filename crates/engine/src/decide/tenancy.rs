@@ -1,8 +1,8 @@
-//! Commands about tenants, projects, users and quotas.
+//! Commands about tenants, projects and users.
 
 use super::Draft;
 use super::inventory::{free_name, number};
-use crate::command::{PutProject, PutQuota, PutTenant, PutUser, UpdateTenant};
+use crate::command::{PutProject, PutTenant, PutUser, UpdateTenant};
 use crate::refusal::Refusal;
 use crate::state::Tenant;
 use leasehold_model::body::{
@@ -10,7 +10,7 @@ use leasehold_model::body::{
     UserPut,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
-use leasehold_model::{Budgets, LimitKind, Measure, NodeScope, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo};
+use leasehold_model::{Budgets, LimitKind, Measure, ProjectNo, QuotaNo, QuotaScope, TenantNo, UserNo};
 
 impl Draft<'_> {
     /// Operators see everything. A tenant sees only what belongs to it; everything else is answered as unknown.
@@ -130,8 +130,14 @@ impl Draft<'_> {
                     quota
                 }
             };
-            let limit = limit.map(|limit| LimitKind::Hard { limit });
-            records.extend(limit.map(|limit| QuotaPut { quota, scope: scope.clone(), measure, limit }.into()));
+            let put = |limit| QuotaPut {
+                quota,
+                scope: scope.clone(),
+                measure,
+                limit: LimitKind::Hard { limit },
+                temporary: None,
+            };
+            records.extend(limit.map(|limit| put(limit).into()));
         }
         Ok(records)
     }
@@ -212,86 +218,6 @@ impl Draft<'_> {
             return Err(Refusal::UserHasClaims { user });
         }
         self.emit(Some(tenant), UserDeleted { user }, |_| {});
-        Ok(())
-    }
-
-    pub(super) fn put_quota(&mut self, put: &PutQuota) -> Result<(), Refusal> {
-        self.check_scope(put)?;
-        if let LimitKind::Burst { limit, burst_limit, burst_ttl } = put.limit {
-            if burst_limit < limit {
-                return Err(Refusal::BurstBelowBase { limit, burst_limit });
-            }
-            if burst_ttl == Span::ZERO {
-                return Err(Refusal::ZeroBurstTtl);
-            }
-            if put.scope.node == NodeScope::Each {
-                return Err(Refusal::BurstPerNode);
-            }
-        }
-        let state = self.state();
-        let tenant = state.tenant(put.scope.tenant).expect("check_scope has found the tenant");
-        match put.quota {
-            Some(quota) => {
-                let old = state.quota(quota).filter(|old| self.may_see(old.scope.tenant));
-                let old = old.ok_or(Refusal::UnknownQuota { quota })?;
-                if old.scope != put.scope || old.measure != put.measure {
-                    return Err(Refusal::ScopeFixed { quota });
-                }
-            }
-            None if tenant.quotas.len() >= QUOTAS_PER_TENANT_MAX => {
-                return Err(Refusal::TooManyQuotas { limit: QUOTAS_PER_TENANT_MAX });
-            }
-            None => {}
-        }
-        let quota = QuotaNo(number(put.quota.map(|q| q.0), state.quotas.len())?);
-        let body = QuotaPut { quota, scope: put.scope.clone(), measure: put.measure, limit: put.limit };
-        self.emit(Some(put.scope.tenant), body, |_| {});
-        Ok(())
-    }
-
-    fn check_scope(&self, put: &PutQuota) -> Result<(), Refusal> {
-        let state = self.state();
-        let scope = &put.scope;
-        let tenant = scope.tenant;
-        self.known_tenant(tenant)?;
-        if let Some(project) = scope.project
-            && state.project(project).is_none_or(|p| p.tenant != tenant)
-        {
-            return Err(Refusal::UnknownProject { project });
-        }
-        if let Some(class) = scope.class
-            && state.class(class).is_none()
-        {
-            return Err(Refusal::UnknownClass { class });
-        }
-        if let Some(pool) = scope.pool
-            && state.pool(pool).is_none()
-        {
-            return Err(Refusal::UnknownPool { pool });
-        }
-        if let NodeScope::One(node) = scope.node
-            && state.node(node).is_none()
-        {
-            return Err(Refusal::UnknownNode { node });
-        }
-        if put.measure == Measure::Quanta && scope.class.is_none() {
-            return Err(Refusal::QuantaNeedClass);
-        }
-        if put.measure == Measure::Nodes && scope.node == NodeScope::Each {
-            return Err(Refusal::NodesPerNode);
-        }
-        let by_location = scope.class.is_some() || scope.pool.is_some() || scope.node != NodeScope::All;
-        if put.measure == Measure::Allocations && by_location {
-            return Err(Refusal::AllocationsScope);
-        }
-        Ok(())
-    }
-
-    pub(super) fn delete_quota(&mut self, quota: QuotaNo) -> Result<(), Refusal> {
-        let found = self.state().quota(quota).filter(|found| self.may_see(found.scope.tenant));
-        let found = found.ok_or(Refusal::UnknownQuota { quota })?;
-        let tenant = found.scope.tenant;
-        self.emit(Some(tenant), QuotaDeleted { quota }, |_| {});
         Ok(())
     }
 }

@@ -1,19 +1,22 @@
 //! What happens without a request: timers, in the order of SEMANTICS 2 (due, kind, id).
 
 use super::Engine;
+use crate::holder::Holder;
 use crate::lease::Phase;
 use crate::state::{State, entry};
 use crate::timer::Entry;
-use leasehold_model::body::{Body, BurstEnded, Expired, Fenced, Leases, NodeQuarantined, TeardownStarted};
+use leasehold_model::body::{
+    Body, BurstEnded, Expired, Fenced, Leases, NodeQuarantined, QuotaUntilReached, TeardownStarted,
+};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, QuarantineCause, QuotaNo, Record, TeardownMode, TenantNo};
+use leasehold_model::{Batch, Instant, LeaseNo, NodeNo, QuarantineCause, QuotaNo, Record, TeardownMode};
 
 /// What leases must have in common to be ended by one record.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Together {
     due: Instant,
-    tenant: TenantNo,
+    holder: Holder,
     phase: Phase,
     closed: bool,
 }
@@ -57,8 +60,8 @@ impl Engine {
             }
             let lease = LeaseNo(due.id());
             // A record lists its leases in rising order, which is the order of the heap.
-            if let (Some((open, leases)), Some(together)) = (&mut run, together)
-                && *open == together
+            if let (Some((open, leases)), Some(together)) = (&mut run, &together)
+                && open == together
                 && leases.0.len() < LEASES_PER_RECORD_MAX
                 && leases.0.last().is_none_or(|last| *last < lease)
             {
@@ -79,6 +82,7 @@ impl Engine {
             match together {
                 Some(together) => run = Some((together, Leases([lease].into_iter().collect()))),
                 None if due.is_burst() => made += u32::from(self.end_burst(now, due, out)),
+                None if due.is_quota_until() => made += u32::from(self.end_temporary_limit(now, due, out)),
                 None => made += u32::from(self.end_wipe(now, due, out)),
             }
         }
@@ -104,7 +108,7 @@ impl Engine {
         let node = entry(&self.state.nodes, lease.node.0).expect("a lease's node exists");
         Some(Together {
             due: due.due(),
-            tenant: lease.tenant,
+            holder: lease.holder(),
             phase: lease.phase,
             closed: node.teardown == TeardownMode::Immediate,
         })
@@ -112,16 +116,17 @@ impl Engine {
 
     /// Makes the record that ends a group of leases.
     fn end_run(&mut self, now: Instant, (together, leases): (Together, Leases), out: &mut Batch) {
-        let closed = together.closed;
-        let body: Body = match together.phase {
-            Phase::Active => Expired { leases, closed }.into(),
-            Phase::Revoking => TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed }.into(),
-            Phase::Releasing | Phase::Expired | Phase::TearingDown => Fenced { leases }.into(),
+        let Together { due, holder, phase, closed } = together;
+        let belongs_to = Some(holder.belongs_to);
+        let body: Body = match phase {
+            Phase::Active => Expired { leases, closed, belongs_to }.into(),
+            Phase::Revoking => TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed, belongs_to }.into(),
+            Phase::Releasing | Phase::Expired | Phase::TearingDown => Fenced { leases, belongs_to }.into(),
             Phase::Fenced => unreachable!("a fenced lease has no timer"),
         };
         let mut record = Record::new(self.state.size(), now, body);
-        record.effective_at = together.due;
-        record.identity.tenant = Some(together.tenant);
+        record.effective_at = due;
+        record.identity = holder.identity();
         self.seal(&record, None, out);
     }
 
@@ -129,11 +134,10 @@ impl Engine {
     fn end_wipe(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
         let node = NodeNo(u32::try_from(due.id()).expect("node numbers fit 32 bits"));
         let found = self.state.node(node).filter(|found| found.custody.wipe_due() == Some(due.due()));
-        if found.is_none() {
-            return false;
-        }
-        let cause = QuarantineCause::WipeTimedOut;
-        let mut record = Record::new(self.state.size(), now, NodeQuarantined { node, cause });
+        let Some(ended) = found.and_then(|found| found.custody.ended_claim()) else { return false };
+        let (cause, claim) = (QuarantineCause::WipeTimedOut, Some(ended.sequence));
+        let mut record = Record::new(self.state.size(), now, NodeQuarantined { node, cause, claim });
+        record.identity = ended.identity();
         record.effective_at = due.due();
         self.seal(&record, None, out);
         true
@@ -144,6 +148,18 @@ impl Engine {
         let quota = entry(&self.state.quotas, number.0);
         let Some(quota) = quota.filter(|quota| quota.episode_due() == Some(due.due())) else { return false };
         let mut record = Record::new(self.state.size(), now, BurstEnded { quota: number });
+        record.effective_at = due.due();
+        record.identity.tenant = Some(quota.scope.tenant);
+        self.seal(&record, None, out);
+        true
+    }
+
+    fn end_temporary_limit(&mut self, now: Instant, due: Entry, out: &mut Batch) -> bool {
+        let number = QuotaNo(u32::try_from(due.id()).expect("quota numbers fit 32 bits"));
+        let quota = entry(&self.state.quotas, number.0);
+        let quota = quota.filter(|quota| quota.temporary.is_some_and(|temporary| temporary.until == due.due()));
+        let Some(quota) = quota else { return false };
+        let mut record = Record::new(self.state.size(), now, QuotaUntilReached { quota: number });
         record.effective_at = due.due();
         record.identity.tenant = Some(quota.scope.tenant);
         self.seal(&record, None, out);

@@ -3,8 +3,9 @@
 //! For one class and one capacity, and without rounding, a score is a linear function of the free
 //! capacity plus a multiple of its reciprocal. It is convex, so its maximum is at one end of the range.
 //! With several classes, the sum of the maxima of each class is loose, because hardly any node reaches
-//! all of them. The linear part is therefore also bounded by the sum of the free shares of all classes,
-//! and the smaller of the two bounds is used. The small constants (`+ 1`, `+ 2`) make up for rounding.
+//! all of them. What the linear parts have in common is therefore also bounded by the sum of the free
+//! shares of all classes, and the smaller of the two bounds is used. The small constants (`+ 1`, `+ 2`)
+//! make up for rounding.
 
 use super::node_tree::NodeTree;
 use super::score::{ClassAsk, ONE, Scale, Sums, cool, share};
@@ -28,8 +29,6 @@ pub(super) struct Bounds {
     terms: SmallVec<[Term; 4]>,
     /// The columns of the classes that are not requested.
     others: SmallVec<[usize; 4]>,
-    /// The least weight among the requested classes: every share counts at least that often.
-    common: u64,
 }
 
 impl Bounds {
@@ -47,8 +46,7 @@ impl Bounds {
         }
         let asked = |column: &usize| terms.iter().any(|term| term.column == *column);
         let others = (0..tree.classes.len()).filter(|column| !asked(column)).collect();
-        let common = terms.iter().map(|term| term.ask.weight).min().unwrap_or(0);
-        Some(Self { scale, terms, others, common })
+        Some(Self { scale, terms, others })
     }
 
     /// The tree's column for the class of the n-th ask.
@@ -103,10 +101,9 @@ impl Bounds {
             }
             return Some(self.scale.total(&self.scale.terms(sums, locality), heat));
         }
-        let weights = &self.scale.weights;
-        let most = if weights.pressure >= weights.fragmentation { self.spread(ranges) } else { self.packed(ranges) };
-        let mean = if self.scale.weight_sum == 1 { most } else { most / self.scale.weight_sum };
-        Some(cool((mean + u64::from(weights.locality) * locality) / 1000, heat))
+        let Scale { weights, weight_sum, classes } = &self.scale;
+        let most = u64::try_from(self.several(ranges)).unwrap_or(0);
+        Some(cool((most / (weight_sum * classes) + u64::from(weights.locality) * locality) / 1000, heat))
     }
 
     #[inline]
@@ -134,44 +131,59 @@ impl Bounds {
         packed * ONE + slope * left_low.saturating_sub(*least).max(2) + self.fit_at(term, low)
     }
 
-    /// As [`Self::spread_class`] for all classes: the lesser of the sum of the bounds of each class, and a bound that
-    /// separates what is free of all classes together from how well each class fits.
-    fn spread(&self, ranges: &[Range]) -> u64 {
-        let w = &self.scale.weights;
-        let slope = u64::from(w.pressure - w.fragmentation);
-        let (mut each, mut shares, mut fits, mut taken) = (0, 0, 0, 0);
+    /// The highest sum of pressure, fit and fragmentation within the ranges, times the sum of the weights and the number
+    /// of classes. A class that counts more for pressure than for fragmentation is better if more of it is free, another
+    /// one if less of it is.
+    fn several(&self, ranges: &[Range]) -> i64 {
+        let Scale { weights: w, weight_sum, classes } = &self.scale;
+        let (pressure, fit, packed) = (i64::from(w.pressure), i64::from(w.fit), i64::from(w.fragmentation));
+        let (weight_sum, classes) = (signed(*weight_sum), signed(*classes));
+        let slope = |term: &Term| pressure * signed(term.ask.weight) * classes - packed * weight_sum;
+        let (least, most) = self
+            .terms
+            .iter()
+            .map(slope)
+            .fold((i64::MAX, i64::MIN), |(least, most), slope| (least.min(slope), most.max(slope)));
+        // What all classes have in common is bounded by the sum of their free shares.
+        let common = if least >= 0 { least } else { most.min(0) };
+        let (mut each, mut own, mut fits, mut rounding) = (0, 0, 0, 0);
+        let (mut taken_least, mut taken_most) = (0, 0);
         for term in &self.terms {
-            let (ask, range) = (&term.ask, &ranges[term.column]);
-            each += ask.weight * self.spread_class(term, range);
-            fits += ask.weight * self.fit_at(term, range.free_lo.max(ask.quanta));
-            shares += (ask.weight - self.common) * (u64::from(range.share_hi) + 1);
-            taken += ask.weight * term.least;
+            let (ask, range, slope) = (&term.ask, &ranges[term.column], slope(term));
+            let fit_at = |free: u64| fit * classes * signed(ask.weight) * (signed(share(ask.quanta, free)) + 1);
+            let low = range.free_lo.max(ask.quanta);
+            let left_high = i64::from(range.share_hi) + 2 - signed(term.least);
+            let left_low = (i64::from(range.share_lo) - signed(term.most)).max(0);
+            let left = |slope: i64| slope * if slope >= 0 { left_high } else { left_low };
+            each += if slope < 0 || range.total_lo != range.total_hi {
+                left(slope) + fit_at(low)
+            } else {
+                let left_at_low = if range.free_lo < ask.quanta { 2 } else { i64::from(range.share_lo) + 2 };
+                let at_low = slope * (left_at_low - signed(term.least)).max(2) + fit_at(low);
+                at_low.max(slope * left_high + fit_at(range.free_hi))
+            };
+            own += left(slope - common);
+            fits += fit_at(low);
+            rounding += pressure * classes * signed(ask.weight);
+            taken_least += signed(term.least);
+            taken_most += signed(term.most);
         }
-        let others: u64 = self.others.iter().map(|column| u64::from(ranges[*column].share_lo)).sum();
         let sum = ranges.last().expect("the sum of all shares");
-        let asked = u64::from(sum.share_hi) + ranges.len() as u64 - others;
-        let free = (shares + self.common * asked + self.scale.weight_sum).saturating_sub(taken);
-        each.min(self.scale.weight_sum * u64::from(w.fragmentation) * ONE + slope * free + fits)
+        let of_others =
+            |share: fn(&Range) -> u32| self.others.iter().map(|at| i64::from(share(&ranges[*at]))).sum::<i64>();
+        let together = if common >= 0 {
+            let asked = i64::from(sum.share_hi) + signed(ranges.len() as u64) - of_others(|range| range.share_lo);
+            common * (asked + classes - taken_least)
+        } else {
+            let others = of_others(|range| range.share_hi) + signed(self.others.len() as u64);
+            common * (i64::from(sum.share_lo) - others - taken_most).max(0)
+        };
+        packed * weight_sum * classes * signed(ONE) + rounding + each.min(own + together + fits)
     }
+}
 
-    /// The bound if used capacity raises the score. Less free capacity then improves all of its terms.
-    fn packed(&self, ranges: &[Range]) -> u64 {
-        let w = &self.scale.weights;
-        let slope = u64::from(w.fragmentation - w.pressure);
-        let (mut left, mut shares, mut fits, mut taken) = (0, 0, 0, 0);
-        for term in &self.terms {
-            let (ask, range) = (&term.ask, &ranges[term.column]);
-            fits += ask.weight * self.fit_at(term, range.free_lo.max(ask.quanta));
-            left += ask.weight * u64::from(range.share_lo).saturating_sub(term.most);
-            shares += (ask.weight - self.common) * u64::from(range.share_lo);
-            taken += ask.weight * term.most;
-        }
-        let others: u64 = self.others.iter().map(|column| u64::from(ranges[*column].share_hi) + 1).sum();
-        let sum = ranges.last().expect("the sum of all shares");
-        let asked = u64::from(sum.share_lo).saturating_sub(others);
-        let left = left.max((shares + self.common * asked).saturating_sub(taken));
-        self.scale.weight_sum * u64::from(w.fragmentation) * ONE + fits - slope * left
-    }
+fn signed(n: u64) -> i64 {
+    i64::try_from(n).expect("shares and weights are small")
 }
 
 /// As [`share`], for a part that may be larger than the whole.

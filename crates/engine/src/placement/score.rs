@@ -18,12 +18,13 @@ pub(crate) fn share(part: u64, whole: u64) -> u64 {
     u64::try_from((u128::from(part) << ONE_BITS) / u128::from(whole)).expect("a part is no larger than its whole")
 }
 
-/// The weight of a class in the mean, by the sensitivity of the workload to it.
+/// The weight of a class in the means of pressure and fit, by the sensitivity of the workload to it.
 pub(crate) fn class_weight(sensitivity: Option<Sensitivity>) -> u64 {
     match sensitivity {
-        Some(Sensitivity::Critical) => 4,
-        Some(Sensitivity::Moderate) => 2,
-        _ => 1,
+        Some(Sensitivity::Critical) => 8,
+        Some(Sensitivity::Moderate) => 4,
+        Some(Sensitivity::Low) | None => 2,
+        Some(Sensitivity::Indifferent | Sensitivity::Unused) => 1,
     }
 }
 
@@ -60,9 +61,11 @@ pub(crate) struct Scale {
     pub(crate) weights: Weights,
     /// The sum of the weights of the requested classes.
     pub(crate) weight_sum: u64,
+    /// How many classes are requested.
+    pub(crate) classes: u64,
 }
 
-/// Weighted sums of the terms of the classes added so far.
+/// Sums of the terms of the classes added so far, weighted except for fragmentation.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pressure: u64,
@@ -77,21 +80,22 @@ impl Sums {
         let fragmentation = share(used_after, total);
         self.pressure += ask.weight * (ONE - fragmentation);
         self.fit += ask.weight * share(ask.quanta, free);
-        self.fragmentation += ask.weight * fragmentation;
+        self.fragmentation += fragmentation;
     }
 }
 
 impl Scale {
     #[inline]
     pub(super) fn terms(&self, sums: Sums, locality: u64) -> Terms {
-        if self.weight_sum == 1 {
+        // The mean over one class is its own term, and its weight is one (see `Search::new`).
+        if self.classes == 1 {
             return Terms { pressure: sums.pressure, fit: sums.fit, locality, fragmentation: sums.fragmentation };
         }
         Terms {
             pressure: sums.pressure / self.weight_sum,
             fit: sums.fit / self.weight_sum,
             locality,
-            fragmentation: sums.fragmentation / self.weight_sum,
+            fragmentation: sums.fragmentation / self.classes,
         }
     }
 

@@ -79,7 +79,11 @@ impl<'a> Search<'a> {
             ClassAsk {
                 class: *class,
                 quanta: quanta.0,
-                weight: class_weight(wanted.ask.profile.map(|profile| profile.of(spec.kind))),
+                weight: if wanted.ask.asks.len() == 1 {
+                    1
+                } else {
+                    class_weight(wanted.ask.profile.map(|profile| profile.of(spec.kind)))
+                },
                 devices: if quanta.0 > per_device {
                     u32::try_from(quanta.0 / per_device).unwrap_or(u32::MAX)
                 } else {
@@ -95,7 +99,8 @@ impl<'a> Search<'a> {
 
     pub(super) fn scale(&self, pool: PoolNo) -> Scale {
         let pool = self.view.pool(pool).expect("a node's pool exists");
-        Scale { weights: pool.weighing().weights(), weight_sum: self.weight_sum }
+        let classes = self.asks.len() as u64;
+        Scale { weights: pool.weighing().weights(), weight_sum: self.weight_sum, classes }
     }
 
     pub(super) fn heat(&self, node: &Node) -> u16 {

@@ -3,7 +3,8 @@
 use super::Placed;
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
-use crate::quota::Quota;
+use crate::quota::{Count, Holder, Quota};
+use crate::reservation::ReservedMember;
 use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, QuotaNo};
 
@@ -12,7 +13,7 @@ use leasehold_model::{ClassNo, NodeNo, QuotaNo};
 struct Taken {
     node: NodeNo,
     classes: Vec<NodeClass>,
-    counted: Vec<(QuotaNo, u64)>,
+    counted: Vec<(QuotaNo, Count)>,
 }
 
 /// An overlay over the state: the nodes that differ from it, by number.
@@ -70,8 +71,17 @@ impl Tentative {
         class.occupy_devices(lease.devices, lease.quanta, false);
     }
 
+    /// Frees what is reserved on a node for one replica.
+    pub(crate) fn unreserve(&mut self, node: &Node, members: &[ReservedMember]) {
+        let taken = self.classes_mut(node);
+        for kept in members {
+            let class = taken.classes.iter_mut().find(|class| class.class == kept.class);
+            kept.clone().empty(class.expect("a reserved class exists on its node"));
+        }
+    }
+
     /// Takes the capacity of a placed replica, and counts it in the quotas that it was placed under.
-    pub(crate) fn take(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
+    pub(crate) fn take(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, Count)]) {
         let taken = self.classes_mut(state.node(placed.node).expect("the chosen node exists"));
         for member in &placed.members {
             let class = taken.classes.iter_mut().find(|class| class.class == member.class);
@@ -83,7 +93,7 @@ impl Tentative {
     }
 
     /// Counts a replica in quotas whose capacity was reserved before.
-    pub(crate) fn count(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, u64)]) {
+    pub(crate) fn count(&mut self, state: &State, placed: &Placed, node_quotas: &[(QuotaNo, Count)]) {
         let taken = self.classes_mut(state.node(placed.node).expect("the chosen node exists"));
         for (number, amount) in node_quotas {
             let quota = state.quota(*number).expect("a listed quota exists");
@@ -93,15 +103,15 @@ impl Tentative {
         }
     }
 
-    /// What the overlay adds to a quota. `node` is the node that [`Counted::here`] refers to.
-    pub(crate) fn counted(&self, quota: &Quota, node: NodeNo) -> Counted {
+    /// What the overlay adds to a quota, all of it for `holder`. `node` is the node that [`Counted::here`] refers to.
+    pub(crate) fn counted(&self, quota: &Quota, holder: Holder, node: NodeNo) -> Counted {
         let mut counted = Counted::default();
         for taken in &self.taken {
             let of_quota = taken.counted.iter().filter(|(number, _)| *number == quota.number);
-            let amount: u64 = of_quota.map(|(_, amount)| amount).sum();
+            let amount: Count = of_quota.map(|(_, amount)| amount).sum();
             if amount > 0 {
                 counted.amount += amount;
-                counted.new_nodes += u64::from(!quota.by_node.contains_key(&taken.node));
+                counted.new_nodes += Count::from(quota.used_on(holder, taken.node).is_none());
                 if taken.node == node {
                     counted.here = amount;
                 }
@@ -115,9 +125,9 @@ impl Tentative {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     /// In all.
-    pub(crate) amount: u64,
+    pub(crate) amount: Count,
     /// On the node in question.
-    pub(crate) here: u64,
+    pub(crate) here: Count,
     /// Nodes that the quota did not count before.
-    pub(crate) new_nodes: u64,
+    pub(crate) new_nodes: Count,
 }

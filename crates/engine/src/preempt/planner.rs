@@ -92,6 +92,13 @@ impl<'a> Planner<'a> {
         }
     }
 
+    /// Plans on nodes that some capacity has left already.
+    pub(super) fn after(mut self, base: &Tentative) -> Self {
+        self.tentative = base.clone();
+        base.nodes().for_each(|node| self.add_changed_node(node));
+        self
+    }
+
     pub(super) fn place_all(mut self) -> Option<(Vec<ReplicaPlacement>, Victims)> {
         let mut places = Vec::new();
         for _ in 0..self.ask.replicas {

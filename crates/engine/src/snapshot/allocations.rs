@@ -4,9 +4,10 @@ use super::BadSnapshot;
 use crate::allocation::{Allocation, Allocations, OVER_KEPT, Over};
 use crate::reservation::{Reservation, ReservedMember, ReservedReplica};
 use crate::state::{State, entry_mut};
+use leasehold_model::body::Leases;
 use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::limits::{
-    ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX, QUANTA_PER_NODE_MAX,
+    ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX, LEASES_PER_RECORD_MAX, QUANTA_PER_NODE_MAX,
 };
 use leasehold_model::{AllocationNo, AllocationSpec, LeaseNo};
 
@@ -38,6 +39,8 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.project.put(out);
     a.user.put(out);
     a.workload.put(out);
+    a.hcl_entry.put(out);
+    a.dra_claim_id.put(out);
     a.spec.put(out);
     a.state.put(out);
     a.submitted_at.put(out);
@@ -51,7 +54,8 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     out.push(u8::from(a.reservation.is_some()));
     if let Some(reservation) = &a.reservation {
         reservation.sequence.put(out);
-        reservation.victims.put(out);
+        put_varint(reservation.victims.0.len() as u64, out);
+        reservation.victims.0.iter().for_each(|lease| lease.put(out));
         put_varint(reservation.places.len() as u64, out);
         for place in &reservation.places {
             place.node.put(out);
@@ -97,6 +101,8 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         project: Field::get(r)?,
         user: Field::get(r)?,
         workload: Field::get(r)?,
+        hcl_entry: Field::get(r)?,
+        dra_claim_id: Field::get(r)?,
         spec: AllocationSpec::get(r)?,
         state: Field::get(r)?,
         submitted_at: Field::get(r)?,
@@ -111,7 +117,9 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         reservation: None,
     };
     if bool::get(r)? {
-        let (sequence, victims) = (Field::get(r)?, Field::get(r)?);
+        let sequence = Field::get(r)?;
+        let count = r.count(2 * LEASES_PER_RECORD_MAX)?;
+        let victims = (0..count).map(|_| Field::get(r)).collect::<Result<Leases, _>>()?;
         let mut places = Vec::new();
         for _ in 0..r.count(ALLOCATION_LEASES_MAX)? {
             let node = Field::get(r)?;

@@ -3,7 +3,6 @@
 
 use super::BadSnapshot;
 use crate::heat::HEAT_MAX;
-use crate::idempotency::{KeyIndex, RememberedKey};
 use crate::lease::Lease;
 use crate::state::{CLASSES_MAX, State};
 use crate::timer::ID_MAX;
@@ -110,7 +109,7 @@ impl State {
     pub(super) fn check_nodes(&self) -> Checked {
         for node in self.nodes() {
             demand(self.pool(node.pool).is_some(), "a node without a pool")?;
-            demand(node.heat.level <= HEAT_MAX, "the heat of a node is too high")?;
+            demand(node.heat.level.max(node.heat.floor) <= HEAT_MAX, "the heat of a node is too high")?;
         }
         Ok(())
     }
@@ -158,20 +157,6 @@ impl State {
             used.all(|(_, used)| used.saturating_add(each) <= class.per_device),
             "more is leased than the capacity of a device",
         )
-    }
-
-    pub(super) fn check_key(&self, entry: &RememberedKey, earlier: &KeyIndex) -> Checked {
-        let index = entry.owner.map_or(0, |tenant| tenant.0 as usize);
-        demand(
-            entry.owner.is_none() || index < self.tenants.len(),
-            "an idempotency key of a tenant that never existed",
-        )?;
-        demand(
-            self.idempotency_keys.newest().is_none_or(|last| last.stamp <= entry.stamp),
-            "idempotency keys are out of order",
-        )?;
-        let is_known = earlier.lookup(&self.idempotency_keys, entry.scope()).is_some();
-        demand(!is_known, "an idempotency key listed twice")
     }
 
     pub(super) fn check_leased(&self) -> Checked {

@@ -10,15 +10,13 @@ pub(super) fn put(custody: Custody, out: &mut Vec<u8>) {
         Custody::Open => out.push(0),
         Custody::Claimed(claim) => {
             out.push(1);
-            claim.by.tenant.put(out);
-            claim.by.user.put(out);
-            claim.project.put(out);
-            claim.since.put(out);
+            put_claim(claim, out);
         }
-        Custody::Wiping { since, limit_at } => {
+        Custody::Wiping { since, limit_at, claim } => {
             out.push(2);
             since.put(out);
             limit_at.put(out);
+            put_claim(claim, out);
         }
         Custody::Quarantined { cause, since } => {
             out.push(3);
@@ -28,14 +26,24 @@ pub(super) fn put(custody: Custody, out: &mut Vec<u8>) {
     }
 }
 
+fn put_claim(claim: Claim, out: &mut Vec<u8>) {
+    claim.by.tenant.put(out);
+    claim.by.user.put(out);
+    claim.project.put(out);
+    claim.since.put(out);
+    claim.sequence.put(out);
+}
+
+fn get_claim(r: &mut Reader<'_>) -> Result<Claim, DecodeError> {
+    let by = Claimer { tenant: Field::get(r)?, user: Field::get(r)? };
+    Ok(Claim { by, project: Field::get(r)?, since: Field::get(r)?, sequence: Field::get(r)? })
+}
+
 pub(super) fn get(r: &mut Reader<'_>) -> Result<Custody, DecodeError> {
     Ok(match r.byte()? {
         0 => Custody::Open,
-        1 => {
-            let by = Claimer { tenant: Field::get(r)?, user: Field::get(r)? };
-            Custody::Claimed(Claim { by, project: Field::get(r)?, since: Field::get(r)? })
-        }
-        2 => Custody::Wiping { since: Field::get(r)?, limit_at: Field::get(r)? },
+        1 => Custody::Claimed(get_claim(r)?),
+        2 => Custody::Wiping { since: Field::get(r)?, limit_at: Field::get(r)?, claim: get_claim(r)? },
         3 => Custody::Quarantined { cause: Field::get(r)?, since: Field::get(r)? },
         code => return Err(DecodeError::BadCode { field: "custody", code: u64::from(code) }),
     })

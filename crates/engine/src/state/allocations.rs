@@ -6,8 +6,10 @@ use crate::follow::Follower;
 use crate::lease::{Lease, Phase};
 use crate::queue::ShapeKey;
 use crate::reservation::Reservation;
-use leasehold_model::body::{AllocationPlaced, AllocationSubmitted, PreemptionDecided};
-use leasehold_model::{AllocationNo, AllocationState, AttemptEnd, ClassNo, Instant, NodeNo, Reason, Record, TenantNo};
+use leasehold_model::body::{AllocationPlaced, AllocationSubmitted, Leases, PreemptionDecided, ReservationTakenOver};
+use leasehold_model::{
+    AllocationNo, AllocationState, AttemptEnd, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, TenantNo,
+};
 
 type Folded = Result<(), &'static str>;
 
@@ -29,7 +31,7 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let number = AllocationNo(record.sequence);
-        let new = Allocation::new(number, &record.identity, submitted.spec.clone(), record.stamp);
+        let new = Allocation::new(record, submitted.spec.clone());
         let new = new.ok_or("an allocation without a tenant or a project")?;
         self.tenant(new.tenant).ok_or("no such tenant")?;
         self.project(new.project).ok_or("no such project")?;
@@ -154,25 +156,66 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let number = decided.allocation;
-        let waits = self.queued(number)?;
-        if waits.reservation.is_some() {
+        if self.queued(number)?.reservation.is_some() {
             return Err("the allocation has a reservation already");
         }
-        waits.reservation = Some(Box::new(Reservation::new(record.sequence, &decided.places, &decided.victims)));
+        let reservation = Reservation::new(record.sequence, &decided.places, &decided.victims);
+        self.reserve(number, reservation, &decided.victims, record.stamp, to)
+    }
+
+    /// Capacity that lower priorities had reserved is reserved for an allocation.
+    pub(super) fn fold_taken_over(
+        &mut self,
+        record: &Record,
+        taken: &ReservationTakenOver,
+        to: &mut impl Follower,
+    ) -> Folded {
+        let number = taken.allocation;
+        if self.queued(number)?.reservation.is_some() {
+            return Err("the allocation has a reservation already");
+        }
+        let mut freed = Vec::new();
+        for dropped in &taken.dropped {
+            freed.extend(self.drop_reservation(*dropped, to)?);
+        }
+        let mut all: Vec<LeaseNo> = taken.victims.0.iter().chain(&taken.awaited.0).copied().collect();
+        all.sort_unstable();
+        let reservation = Reservation::new(record.sequence, &taken.places, &all.into_iter().collect());
+        self.reserve(number, reservation, &taken.victims, record.stamp, to)?;
+        freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
+    }
+
+    /// Reserves capacity for a waiting allocation, for which `victims` are evicted.
+    fn reserve(
+        &mut self,
+        number: AllocationNo,
+        reservation: Reservation,
+        victims: &Leases,
+        stamp: Instant,
+        to: &mut impl Follower,
+    ) -> Folded {
+        let nodes: Vec<NodeNo> = reservation.places.iter().map(|place| place.node).collect();
+        let waits = self.queued(number)?;
+        waits.reservation = Some(Box::new(reservation));
         let waits = waits.clone();
         let key = self.queue.key(&waits);
         self.queue.reserve(&key, &waits);
         to.waits_no_longer(&key, &waits);
         let tenant = entry_mut(&mut self.tenants, waits.tenant.0).ok_or("no such tenant")?;
-        let evicted = decided.victims.0.iter().filter_map(|lease| self.leases.get(*lease)).map(|l| l.quanta.0).sum();
-        tenant.evict(record.stamp, evicted);
-        for place in &decided.places {
-            self.fill_reservations(place.node, to)?;
+        if !victims.0.is_empty() {
+            let evicted = victims.0.iter().filter_map(|lease| self.leases.get(*lease)).map(|l| l.quanta.0).sum();
+            tenant.evict(stamp, evicted);
         }
-        Ok(())
+        nodes.into_iter().try_for_each(|node| self.fill_reservations(node, to))
     }
 
     pub(super) fn fold_reservation_dropped(&mut self, number: AllocationNo, to: &mut impl Follower) -> Folded {
+        let freed = self.drop_reservation(number, to)?;
+        freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
+    }
+
+    /// Puts an allocation with a reservation back into the queue. Returns the nodes on which capacity became free.
+    fn drop_reservation(&mut self, number: AllocationNo, to: &mut impl Follower) -> Result<Vec<NodeNo>, &'static str> {
         self.queued(number)?.reservation.as_ref().ok_or("the allocation has no reservation")?;
         let freed = self.empty_reservation(number, to);
         self.queue.reserved.remove(&number);
@@ -180,7 +223,7 @@ impl State {
         let key = self.queue.key(waits);
         self.queue.line_up(&key, waits);
         to.waits(number);
-        freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
+        Ok(freed)
     }
 
     /// Frees the capacity that is reserved for an allocation. Returns the nodes on which it was.

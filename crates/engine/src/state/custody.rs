@@ -5,6 +5,7 @@ use crate::custody::{Claim, Claimer, Custody};
 use crate::follow::Follower;
 use crate::timer::Entry;
 use leasehold_model::body::{NodeQuarantined, NodesClaimed, NodesReleased};
+use leasehold_model::limits::WIPE_DEADLINE;
 use leasehold_model::{Instant, NodeNo, Record};
 
 type Folded = Result<(), &'static str>;
@@ -20,7 +21,7 @@ impl State {
         self.tenant(by.tenant).ok_or("no such tenant")?;
         self.project(project).ok_or("no such project")?;
         self.user(by.user).ok_or("no such user")?;
-        let claim = Claim { by, project, since: record.stamp };
+        let claim = Claim { by, project, since: record.stamp, sequence: record.sequence };
         for node in &claimed.nodes.0 {
             self.pass_node(*node, Custody::Claimed(claim), |custody| custody == Custody::Open, to)?;
             self.count_claim(claim, *node, true, record.stamp, to);
@@ -37,7 +38,7 @@ impl State {
         for node in &released.nodes.0 {
             let custody = self.node(*node).ok_or("no such node")?.custody;
             let claim = custody.claim().ok_or("the node is not claimed")?;
-            self.pass_node(*node, Custody::wiping(record.stamp), |_| true, to)?;
+            self.pass_node(*node, Custody::wiping(claim, record.stamp), |_| true, to)?;
             self.count_claim(claim, *node, false, record.stamp, to);
             to.headroom(self, claim.by.tenant);
             let due = self.node(*node).and_then(|node| node.custody.wipe_due());
@@ -86,7 +87,7 @@ impl State {
         let tenant = entry(&self.tenants, claim.by.tenant.0).expect("a claimer's tenant exists");
         for quota in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
-            if let Some(due) = quota.count_claim(claim.project, (pool, number), added, stamp) {
+            if let Some(due) = quota.count_claim(claim.project, claim.by.user, (pool, number), added, stamp) {
                 to.comes_due(Entry::burst(quota.number, due));
             }
         }
@@ -95,9 +96,8 @@ impl State {
     /// Restarts the deadlines of wipes at startup, as `restart_limits` does for leases.
     pub(super) fn restart_wipes(&mut self, stamp: Instant) {
         for node in self.nodes.iter_mut().flatten() {
-            if let Custody::Wiping { since, .. } = node.custody {
-                let Custody::Wiping { limit_at, .. } = Custody::wiping(stamp) else { continue };
-                node.custody = Custody::Wiping { since, limit_at };
+            if let Custody::Wiping { limit_at, .. } = &mut node.custody {
+                *limit_at = stamp.saturating_add(WIPE_DEADLINE);
             }
         }
     }
@@ -118,7 +118,7 @@ impl State {
             let tenant = entry(&self.tenants, claim.by.tenant.0).expect("it was checked");
             for quota in &tenant.quotas {
                 let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
-                quota.tally_claim(claim.project, (pool, number), true);
+                quota.tally_claim(claim.project, claim.by.user, (pool, number), true);
             }
         }
     }

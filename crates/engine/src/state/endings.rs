@@ -191,9 +191,13 @@ impl State {
 
     pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant, to: &mut impl Follower) {
         let tenant = entry(&self.tenants, lease.tenant.0).expect("a lease's tenant exists");
+        if tenant.quotas.is_empty() {
+            return;
+        }
+        let facts = self.facts_of(lease);
         for number in &tenant.quotas {
             let quota = entry_mut(&mut self.quotas, number.0).expect("a listed quota exists");
-            if let Some(due) = quota.count(lease, added, stamp) {
+            if let Some(due) = quota.count(lease, &facts, added, stamp) {
                 to.comes_due(Entry::burst(*number, due));
             }
         }

@@ -2,15 +2,18 @@
 
 use super::{FoldError, Project, Settings, State, Table, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
-use crate::command::key_scope;
+use crate::command::{key_scope, payload_hash};
 use crate::custody::Custody;
 use crate::follow::Follower;
 use crate::heat;
-use crate::idempotency::RememberedKey;
+use crate::holder::Named;
+use crate::idempotency::{KEY_LIMITS, KeptAs, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::Condition;
-use leasehold_model::body::{Body, Granted};
-use leasehold_model::{AllocationState, Instant, LeaseNo, Record, Span};
+use leasehold_model::body::{Body, Correlation, Granted, TeardownStarted};
+use leasehold_model::policy::TeardownCause;
+use leasehold_model::{AllocationState, HolderScope, Idempotency, Instant, LeaseNo, Record, Span};
+use std::sync::Arc;
 
 type Folded = Result<(), &'static str>;
 
@@ -25,6 +28,13 @@ pub(super) fn put<T>(table: &mut Table<T>, number: u32, value: T) -> Folded {
     Ok(())
 }
 
+/// Whether the command of this record can be repeated without harm, so that its key is remembered briefly (SEMANTICS 11).
+fn is_idempotent(body: &Body) -> bool {
+    let ready = |started: &TeardownStarted| started.cause == TeardownCause::Ready;
+    matches!(body, Body::Renewed(_) | Body::Released(_) | Body::ActivityReported(_))
+        || matches!(body, Body::TeardownStarted(started) if ready(started))
+}
+
 impl State {
     /// Folds one record. After an error the state must be discarded: the journal contradicts this program.
     pub fn apply(&mut self, record: &Record) -> Result<(), FoldError> {
@@ -33,12 +43,12 @@ impl State {
 
     /// The scope of a record's idempotency key (see `key_scope`). Computing it is the expensive part of folding a
     /// record, so a replay does it in another thread.
-    pub fn scope_of(record: &Record) -> Option<u128> {
+    pub fn scope_of(record: &Record) -> Option<u64> {
         record.idempotency.as_ref().map(|c| key_scope(c.owner, record.identity.token, &c.key))
     }
 
     /// Folds many records, each with its [`Self::scope_of`].
-    pub fn apply_many(&mut self, records: &[(Record, Option<u128>)]) -> Result<(), FoldError> {
+    pub fn apply_many(&mut self, records: &[(Record, Option<u64>)]) -> Result<(), FoldError> {
         for some in records.chunks(32) {
             self.warm_records(some.iter().map(|(record, _)| record));
             for (record, scope) in some {
@@ -53,7 +63,7 @@ impl State {
     pub(crate) fn fold(
         &mut self,
         record: &Record,
-        scope: Option<u128>,
+        scope: Option<u64>,
         to: &mut impl Follower,
     ) -> Result<(), FoldError> {
         let sequence = record.sequence;
@@ -67,16 +77,30 @@ impl State {
             return Err(FoldError::UnknownKind { sequence, kind });
         }
         let window = self.settings.idempotency_window;
-        self.idempotency_keys.sweep(record.stamp, window, |position, key| to.key_forgotten(position, key));
+        self.idempotency_keys.sweep(record.stamp, window, |slot, key| to.key_forgotten(slot, key));
         self.fold_body(record, to).map_err(|what| FoldError::Inconsistent { sequence, what })?;
         if let (Some(key), Some(scope)) = (&record.idempotency, scope) {
-            let key = RememberedKey::new(record.stamp, scope, key.owner, key.payload, sequence);
-            let position = self.idempotency_keys.add(key);
-            to.key_added(position, &key);
+            self.remember_key(record, key, scope, to);
         }
         self.size += 1;
         self.last_stamp = record.stamp;
         Ok(())
+    }
+
+    fn remember_key(&mut self, record: &Record, sent: &Idempotency, scope: u64, to: &mut impl Follower) {
+        let window = self.settings.idempotency_window;
+        let kept = if self.rules_version >= Some(4) && is_idempotent(&record.body) {
+            KeptAs::Brief
+        } else {
+            // A key of an operator counts to the tenant that its command was about.
+            let owner = record.identity.tenant.or(sent.owner);
+            let keys = &mut self.idempotency_keys;
+            keys.make_room(owner, record.stamp, window, KEY_LIMITS, |slot, key| to.key_forgotten(slot, key));
+            KeptAs::Counted(owner)
+        };
+        let key = RememberedKey::new(record.stamp, record.sequence, scope, payload_hash(&sent.payload));
+        let slot = self.idempotency_keys.add(key, kept);
+        to.key_added(slot, self.idempotency_keys.at(slot));
     }
 
     fn fold_body(&mut self, record: &Record, to: &mut impl Follower) -> Folded {
@@ -95,7 +119,9 @@ impl State {
                 }
                 self.epoch = started.epoch;
                 self.rules_version = Some(started.rules_version);
+                self.begin_overages(stamp);
                 self.restart_limits(stamp, to);
+                self.restart_reports(stamp, to);
             }
             Body::Heartbeat(_)
             | Body::ClockJumped(_)
@@ -129,6 +155,7 @@ impl State {
                 }
                 self.names.classes.insert(class.spec.name.clone(), number);
                 put(&mut self.classes, number, class.spec.clone())?;
+                self.set_parts_counted();
             }
             Body::PoolPut(pool) => self.fold_pool(pool, to)?,
             Body::PoolDeleted(gone) => {
@@ -163,6 +190,8 @@ impl State {
                 let user = self.users.get_mut(gone.user.0 as usize).and_then(Option::take);
                 let user = user.ok_or("no such user")?;
                 self.names.users.remove(&(user.tenant, user.name));
+                let own = Some(HolderScope::One(gone.user));
+                self.drop_quotas_of(|quota| quota.scope.further.user == own, to);
             }
             Body::QuotaPut(quota) => self.fold_quota(quota, stamp, to)?,
             Body::BudgetsPut(put) => {
@@ -181,6 +210,7 @@ impl State {
                 let tenant = quota.scope.tenant;
                 to.headroom(self, tenant);
             }
+            Body::QuotaUntilReached(ended) => self.fold_until_reached(ended.quota, stamp, to)?,
             Body::NodePut(node) => self.fold_node(node, to)?,
             Body::NodeDeleted(gone) => {
                 to.recheck_queue();
@@ -199,13 +229,12 @@ impl State {
             Body::NodeLost(n) => {
                 self.set_node_state(n.node, |node| node.lost = true, to)?;
                 self.heat(n.node, heat::LOST, stamp, to)?;
+                self.drop_report(n.node, stamp, to)?;
             }
             Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false, to)?,
             Body::NodeCondition(c) => {
-                let node = entry_mut(&mut self.nodes, c.node.0).ok_or("no such node")?;
                 let condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
-                let before = std::mem::replace(&mut node.condition, condition);
-                self.heat(c.node, heat::of_report(before, condition), stamp, to)?;
+                self.fold_condition(c.node, condition, stamp, to)?;
             }
             Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed, to)?,
             Body::NodesReleased(released) => self.fold_nodes_released(record, released, to)?,
@@ -215,6 +244,7 @@ impl State {
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
+                self.drop_report(detached.node, stamp, to)?;
             }
             Body::TokenIssued(issued) => self.fold_token(issued, stamp)?,
             Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
@@ -268,12 +298,13 @@ impl State {
                 }
             }
             Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down, to)?,
-            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, stamp, to)?,
+            Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, (stamp, record.effective_at), to)?,
             Body::Unfenced(unfenced) => {
                 self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced, to)?
             }
             Body::PreemptionDecided(decided) => self.fold_preemption(record, decided, to)?,
             Body::ReservationDropped(dropped) => self.fold_reservation_dropped(dropped.allocation, to)?,
+            Body::ReservationTakenOver(taken) => self.fold_taken_over(record, taken, to)?,
             Body::AllocationSubmitted(submitted) => self.fold_submitted(record, submitted, to)?,
             Body::AllocationPlaced(placed) => self.fold_placed(record, placed, to)?,
             Body::AllocationStarted(started) => {
@@ -337,6 +368,12 @@ impl State {
         let tag = owner.tag;
         entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
         let expires_at = record.stamp.checked_add(granted.ttl).ok_or("the deadline is later than any instant")?;
+        let (request, given) = match granted.correlation_of(record.sequence) {
+            Correlation::Given(id) => (record.sequence, Some(id)),
+            Correlation::Derived(sequence) => (sequence, None),
+        };
+        let named = Named { workload: record.identity.workload.clone(), correlation: given };
+        let named = (named != Named::default()).then(|| Arc::new(named));
         for (i, member) in (0u64..).zip(&granted.members) {
             let mut lease = Lease {
                 number: LeaseNo(granted.first_lease.0 + i),
@@ -346,6 +383,8 @@ impl State {
                 project,
                 user: record.identity.user,
                 of: None,
+                request,
+                named: named.clone(),
                 node: granted.node,
                 pool: granted.pool,
                 class: member.class,

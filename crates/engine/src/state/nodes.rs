@@ -4,11 +4,14 @@ use super::fold::put;
 use super::{State, entry, entry_mut};
 use crate::follow::Follower;
 use crate::heat::{self, Heat};
-use crate::node::{Agent, Node, NodeClass};
+use crate::node::{Agent, Condition, Node, NodeClass};
 use leasehold_model::body::{AgentRegistered, NodePut};
 use leasehold_model::{Instant, LeaseNo, NodeNo, Span};
 
 type Folded = Result<(), &'static str>;
+
+/// The rules version from which reports stand, and fences with one deadline heat a node once.
+const STANDING_REPORTS: u32 = 4;
 
 impl State {
     pub(super) fn fold_node(&mut self, n: &NodePut, to: &mut impl Follower) -> Folded {
@@ -76,7 +79,7 @@ impl State {
 
     /// A node's heat for comparison: a node that has cooled down equals one that was never hot.
     pub(crate) fn heat_left(&self, node: &Node) -> Heat {
-        if node.heat.level == 0 || node.heat.at(self.last_stamp, self.settings.heat_half_life) == 0 {
+        if node.heat.at(self.last_stamp, self.settings.heat_half_life) == 0 {
             return Heat::NONE;
         }
         node.heat
@@ -90,12 +93,68 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn fold_fences(&mut self, leases: &[LeaseNo], stamp: Instant, to: &mut impl Follower) -> Folded {
+    /// The agent reported a condition. Its report stands until the next one.
+    pub(super) fn fold_condition(
+        &mut self,
+        number: NodeNo,
+        condition: Condition,
+        stamp: Instant,
+        to: &mut impl Follower,
+    ) -> Folded {
+        let node = entry_mut(&mut self.nodes, number.0).ok_or("no such node")?;
+        let before = std::mem::replace(&mut node.condition, condition);
+        self.heat(number, heat::of_report(before, condition), stamp, to)?;
+        self.set_standing(number, stamp, to)
+    }
+
+    /// The report of an agent that was detached, or whose node was lost, no longer stands.
+    pub(super) fn drop_report(&mut self, number: NodeNo, stamp: Instant, to: &mut impl Follower) -> Folded {
+        if self.follows_rules(STANDING_REPORTS) {
+            entry_mut(&mut self.nodes, number.0).ok_or("no such node")?.condition = Condition::default();
+            self.set_standing(number, stamp, to)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the heat of a node at or above what its standing report adds.
+    fn set_standing(&mut self, number: NodeNo, stamp: Instant, to: &mut impl Follower) -> Folded {
+        let (applies, half_life) = (self.follows_rules(STANDING_REPORTS), self.settings.heat_half_life);
+        let node = entry_mut(&mut self.nodes, number.0).ok_or("no such node")?;
+        let floor = if applies { heat::floor_of(node.condition) } else { 0 };
+        if floor != node.heat.floor {
+            node.heat.set_floor(floor, stamp, half_life);
+            to.node_changed(self, number);
+        }
+        Ok(())
+    }
+
+    /// The rules of the process that starts now apply to the reports that stand.
+    pub(super) fn restart_reports(&mut self, stamp: Instant, to: &mut impl Follower) {
+        let numbers: Vec<NodeNo> = self.nodes().map(|node| node.number).collect();
+        for number in numbers {
+            self.set_standing(number, stamp, to).expect("the node was just listed");
+        }
+    }
+
+    pub(super) fn fold_fences(
+        &mut self,
+        leases: &[LeaseNo],
+        (stamp, due): (Instant, Instant),
+        to: &mut impl Follower,
+    ) -> Folded {
         self.fold_fenced(leases, stamp, to)?;
         let mut nodes: Vec<NodeNo> = leases.iter().filter_map(|lease| Some(self.lease(*lease)?.node)).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        nodes.into_iter().try_for_each(|node| self.heat(node, heat::FENCED, stamp, to))
+        // Records are made for each holder, but a node that missed one deadline had trouble once.
+        let by_deadline = self.follows_rules(STANDING_REPORTS);
+        for number in nodes {
+            let node = entry_mut(&mut self.nodes, number.0).ok_or("no such node")?;
+            if node.fenced_at.replace(due) != Some(due) || !by_deadline {
+                self.heat(number, heat::FENCED, stamp, to)?;
+            }
+        }
+        Ok(())
     }
 
     /// Changes the half-life: the present heat of each node is kept and decays with the new half-life.
@@ -103,7 +162,7 @@ impl State {
         let old = std::mem::replace(&mut self.settings.heat_half_life, half_life);
         for place in 0..self.nodes.len() {
             let Some(node) = &mut self.nodes[place] else { continue };
-            if node.heat.level > 0 {
+            if node.heat != Heat::NONE {
                 node.heat.regrid(stamp, old, half_life);
                 let number = node.number;
                 to.node_changed(self, number);

@@ -8,7 +8,7 @@ use crate::quota::Quota;
 use crate::timer::Entry;
 use crate::token::Token;
 use leasehold_model::body::{PoolPut, QuotaPut, TenantPut, TokenIssued};
-use leasehold_model::{Budgets, Instant, Name};
+use leasehold_model::{Budgets, Instant, Name, QuotaNo};
 
 type Folded = Result<(), &'static str>;
 
@@ -103,19 +103,22 @@ impl State {
     pub(super) fn fold_quota(&mut self, q: &QuotaPut, stamp: Instant, to: &mut impl Follower) -> Folded {
         let number = q.quota;
         if let Some(quota) = entry_mut(&mut self.quotas, number.0) {
-            quota.limit = q.limit;
+            quota.settle_overage(stamp);
+            quota.put_limits(q);
             quota.settle_episode(stamp);
             let due = quota.episode_due();
             to.headroom(self, q.scope.tenant);
+            q.temporary.iter().for_each(|temporary| to.comes_due(Entry::quota_until(number, temporary.until)));
             due.into_iter().for_each(|due| to.comes_due(Entry::burst(number, due)));
             return Ok(());
         }
         let tenant = entry_mut(&mut self.tenants, q.scope.tenant.0).ok_or("no such tenant")?;
         tenant.quotas.push(number);
-        let mut quota = Quota::new(number, q.scope.clone(), q.measure, q.limit);
+        let mut quota = Quota::new(q);
+        quota.set_per_unit(self.parts_counted(&quota));
         for lease in self.leases.in_order() {
             if lease.tenant == q.scope.tenant && lease.phase != Phase::Fenced {
-                quota.count(lease, true, stamp);
+                quota.count(lease, &self.facts_of(lease), true, stamp);
             }
         }
         for allocation in self.allocations.live.values().filter(|a| a.tenant == q.scope.tenant && a.state.is_placed()) {
@@ -123,12 +126,62 @@ impl State {
         }
         for node in self.nodes.iter().flatten() {
             if let Some(claim) = node.custody.claim().filter(|claim| claim.by.tenant == q.scope.tenant) {
-                quota.tally_claim(claim.project, (node.pool, node.number), true);
+                quota.tally_claim(claim.project, claim.by.user, (node.pool, node.number), true);
             }
         }
         quota.settle_episode(stamp);
+        if self.counts_overage() {
+            quota.begin_overage(stamp);
+        }
         put(&mut self.quotas, number.0, quota)?;
         self.regroup(q.scope.tenant, to);
+        Ok(())
+    }
+
+    /// Whether the overage of soft quotas is counted: since rules version 4.
+    fn counts_overage(&self) -> bool {
+        self.rules_version.is_some_and(|version| version >= 4)
+    }
+
+    /// Starts counting the overage of all quotas, once the rules say so.
+    pub(super) fn begin_overages(&mut self, stamp: Instant) {
+        if self.counts_overage() {
+            self.quotas.iter_mut().flatten().for_each(|quota| quota.begin_overage(stamp));
+        }
+    }
+
+    /// The parts of a billing unit in which a quota counts.
+    fn parts_counted(&self, quota: &Quota) -> u64 {
+        quota.scope.further.kind.and_then(|kind| self.parts_per_unit(kind)).unwrap_or(1)
+    }
+
+    /// Whether all quotas count in the right parts; snapshots are checked with it.
+    pub(crate) fn counts_in_right_parts(&self) -> bool {
+        self.quotas().all(|quota| quota.per_unit == self.parts_counted(quota))
+    }
+
+    /// Sets the parts in which quotas on a kind count, after the classes of that kind have changed.
+    pub(super) fn set_parts_counted(&mut self) {
+        for place in 0..self.quotas.len() {
+            let Some(quota) = &self.quotas[place] else { continue };
+            let parts = self.parts_counted(quota);
+            if let Some(quota) = self.quotas[place].as_mut().filter(|quota| quota.per_unit != parts) {
+                quota.set_per_unit(parts);
+            }
+        }
+    }
+
+    pub(super) fn fold_until_reached(&mut self, number: QuotaNo, stamp: Instant, to: &mut impl Follower) -> Folded {
+        let quota = entry_mut(&mut self.quotas, number.0).ok_or("no such quota")?;
+        if quota.temporary.is_none() {
+            return Err("the quota has no temporary limit");
+        }
+        quota.settle_overage(stamp);
+        quota.end_temporary();
+        quota.settle_episode(stamp);
+        let (tenant, due) = (quota.scope.tenant, quota.episode_due());
+        to.headroom(self, tenant);
+        due.into_iter().for_each(|due| to.comes_due(Entry::burst(number, due)));
         Ok(())
     }
 

@@ -4,11 +4,9 @@
 use crate::support::{STAGE, Story, World};
 use expect_test::expect;
 use leasehold_engine::command::{IssueToken, Nothing, ReleaseOne, RenewOne, RequestLease};
-use leasehold_engine::{Command, Engine, Refusal, Request, State};
-use leasehold_model::codec::{Field, put_varint};
-use leasehold_model::limits::IDEMPOTENCY_KEYS_PER_TENANT_MAX;
+use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{
-    Activity, AppInstanceNo, Batch, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
+    Activity, AppInstanceNo, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
     TokenScope,
 };
 use std::collections::BTreeSet;
@@ -30,7 +28,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
     let leases: Vec<String> = (0..1025).map(|n| format!("#{n}")).collect();
     let labels: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
     let cards: Vec<String> = (100..164).map(|from| format!("1 op card from={from}")).collect();
-    let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n}")).collect();
+    let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n} by-app={n}")).collect();
     let ceilings: Vec<String> = (0..1000).map(|app| format!("0 op ceiling a hard=1 app={app}")).collect();
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
@@ -254,16 +252,16 @@ fn each_has_its_code_and_its_sentence() {
     let mut seen = BTreeSet::new();
     for (what, before, line) in cases().into_iter().chain(crate::custody::bad_claims()) {
         let mut story = Story::on(STAGE);
-        story.play("0 op pool other");
-        story.play(HELD);
+        story.play(&format!("0 op pool other\n{HELD}"));
         story.play(&before);
         let answer = story.line(&line).expect("a decision");
         let refusal = answer.expect_err(what);
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached below and in `tokens.rs`, and by no number of commands that anyone could send.
+    // Reached below, in `tokens.rs` and `quota_scopes.rs`, and by no number of commands that anyone could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
+    seen.extend(crate::quota_scopes::CODES);
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"
@@ -444,7 +442,7 @@ fn each_has_its_code_and_its_sentence() {
         a burst of no length
             zero_burst_ttl: burst_ttl is zero; give a positive duration
         quanta of no class
-            quanta_need_class: a quota on quanta must name a class, because quanta of different classes do not add up
+            quanta_need_class: a quota on quanta must name a class or a kind, because quanta of different kinds do not add up
         a burst on each node
             burst_per_node: a burst quota counts all nodes together or one node; it cannot count each node separately
         nodes counted on each node
@@ -667,50 +665,6 @@ fn each_has_its_code_and_its_sentence() {
             too_many_nodes: the command names 257 nodes; at most 256 are allowed
     "#]]
     .assert_eq(&told);
-}
-
-/// A state whose tenant 0 holds as many keys as it may, the oldest claimed at second 100.
-fn full_of_keys() -> State {
-    let story = Story::on(STAGE);
-    let mut bytes = story.world.state().to_snapshot();
-    // The claims come last, and there are none yet.
-    assert_eq!(bytes.pop(), Some(0));
-    put_varint(u64::from(IDEMPOTENCY_KEYS_PER_TENANT_MAX), &mut bytes);
-    for n in 0..IDEMPOTENCY_KEYS_PER_TENANT_MAX {
-        Instant::from_secs(if n == 0 { 100 } else { 200 }).put(&mut bytes);
-        u128::from(n).put(&mut bytes);
-        Some(TenantNo(0)).put(&mut bytes);
-        [0u8; 16].put(&mut bytes);
-        1u64.put(&mut bytes);
-    }
-    State::from_snapshot(&bytes).expect("a state with many keys")
-}
-
-fn ask(tenant: u32, project: u32) -> Request {
-    let identity =
-        Identity { tenant: Some(TenantNo(tenant)), project: Some(ProjectNo(project)), ..Identity::default() };
-    let command = Command::Request(RequestLease::of(ClassNo(2), Quanta(1), Span::from_secs(60)));
-    Request::once(identity, command, b"one more").expect("a key")
-}
-
-#[test]
-fn a_million_keys_are_the_most_and_only_those_within_the_window_count() {
-    let state = full_of_keys();
-    let at = |secs| Instant::from_secs(secs);
-    let mut engine = Engine::new(state);
-    let before = engine.state().digest();
-    let mut batch = Batch::new(engine.state().size());
-    let refusal = engine.decide(at(300), &ask(0, 0), &mut batch).expect_err("one too many");
-    assert_eq!(
-        refusal.to_string(),
-        "the tenant has 1000000 idempotency keys within the window; wait until some of them are outside the window"
-    );
-    assert_eq!(refusal.code(), "too_many_idempotency_keys");
-    assert!(batch.is_empty() && engine.state().digest() == before);
-    // Others are not held up by it.
-    assert!(engine.decide(at(300), &ask(1, 1), &mut batch).is_ok());
-    // A day after the oldest was claimed there is room for one, though no record has swept it out yet.
-    assert!(engine.decide(at(100 + 86_400), &ask(0, 0), &mut batch).is_ok());
 }
 
 /// Regression: hashing a keyed command stopped the engine where a list was longer than any record may hold.

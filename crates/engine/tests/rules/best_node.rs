@@ -91,7 +91,7 @@ impl Cluster {
             let pool = self.dice.one_in(2).then(|| PoolNo(self.dice.small(3)));
             let scope = QuotaScope { node, pool, ..QuotaScope::of_tenant(tenant) };
             let limit = LimitKind::Hard { limit: 1 + self.dice.below(30) };
-            self.operate(Command::PutQuota(PutQuota { quota: None, scope, measure, limit }));
+            self.operate(Command::PutQuota(PutQuota::new(None, scope, measure, limit)));
         }
     }
 
@@ -259,8 +259,8 @@ impl Taken {
                 let pool = state.node(*number).expect("it was found").pool;
                 quota.scope.pool.is_none_or(|own| own == pool)
             };
-            let leases = request.asks.len() as u64;
-            let held: BTreeMap<NodeNo, u64> = quota.used_by_node().collect();
+            let leases = request.asks.len() as u128;
+            let held: BTreeMap<NodeNo, u128> = quota.used_by_node().collect();
             let taken = self.places.iter().filter(|number| in_scope(number));
             if quota.measure == Measure::Nodes {
                 let mut all: Vec<NodeNo> = held.keys().chain(taken).copied().chain([node.number]).collect();
@@ -268,8 +268,8 @@ impl Taken {
                 all.dedup();
                 return all.len() as u64 <= quota.limit.limit();
             }
-            let here = taken.filter(|number| **number == node.number).count() as u64 * leases;
-            held.get(&node.number).copied().unwrap_or(0) + here + leases <= quota.limit.limit()
+            let here = taken.filter(|number| **number == node.number).count() as u128 * leases;
+            held.get(&node.number).copied().unwrap_or(0) + here + leases <= u128::from(quota.limit.limit())
         })
     }
 }

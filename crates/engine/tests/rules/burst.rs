@@ -22,7 +22,8 @@ fn over_the_base_a_lease_ends_with_the_episode() {
             110 a granted #2 core 2 on n1 to 160, capped by q
             120 a denied: q used 15, requested 1, limit 15
               q used 15 of burst 10..15 for 1m, episode since 100
-            160 a expired #1 #2
+            160 a expired #1
+            160 a expired #2
         "#]],
     );
 }
@@ -61,7 +62,8 @@ fn burst_cannot_be_renewed_for_ever() {
             20 a renewed #0 to 50, #1 to 50
             40 a renewed #0 to 60, #1 to 60
             50 refused: burst_over
-            60 a expired #0 #1, closed
+            60 a expired #0, closed
+            60 a expired #1, closed
               q used 0 of burst 10..15 for 1m, episode since 0, below since 60
         "#]],
     );

@@ -240,11 +240,14 @@ fn every_way_to_end_gives_the_rest_back() {
             30 a revoked #2, grace 10s (operator)
             50 a teardown of #2, grace_ended, closed since 40
             50 - lost n1, last seen 45
-            50 a revoked #1 #3, grace 0s (node_lost)
-            50 a teardown of #1 #3, grace_ended (node_lost) since 45
+            50 a revoked #1, grace 0s (node_lost)
+            50 a teardown of #1, grace_ended (node_lost) since 45
+            50 a revoked #3, grace 0s (node_lost)
+            50 a teardown of #3, grace_ended (node_lost) since 45
               a: hard 1000, spent 155, reserved 0
             200 a fenced #0 since 85
-            200 a fenced #1 #3 since 110
+            200 a fenced #1 since 110
+            200 a fenced #3 since 110
               a: hard 1000, spent 155, reserved 0
         "#]],
     );

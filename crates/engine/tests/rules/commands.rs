@@ -1,19 +1,19 @@
 //! Random histories: a small cluster, a few tenants, and whatever anyone might ask of it.
 
-use crate::support::World;
+use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
     CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
-    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, UpdateTenant,
+    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, ClassSpec, Domain, Identity,
-    Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo,
-    QuotaScope, Reason, ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights,
+    Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason,
+    ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange,
+    TokenNo, TokenScope, UserNo, Weights,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -233,7 +233,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => (0..6u8, 0..6u32).prop_map(|(what, which)| Action::Delete { what, which }),
         10 => (proptest::option::of(0..8u32), 0..4u32, any::<u8>(), 0..3u8, 0..40u64, 0..3u8).prop_map(
             |(which, tenant, scope, measure, limit, kind)| Action::PutQuota { which, tenant, scope, measure, limit, kind }),
-        1 => (0..100u64, 0..200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
+        1 => (0..100u64, 599..1200u64).prop_map(|(teardown, window)| Action::Settings { teardown, window }),
         5 => (0..7u8, any::<u8>(), 0..20u8, maybe(0..200)).prop_map(|(role, scope, hash, expires)|
             Action::Issue { role, scope, hash, expires }),
         1 => (0..8u32).prop_map(Action::Withdraw),
@@ -298,7 +298,7 @@ pub(crate) fn small_cluster() -> World {
         put(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
         put(Command::PutUser(PutUser { user: None, tenant: TenantNo(tenant), name: name("ada") }));
     }
-    put(Command::ChangeSettings(Settings { idempotency_window: span(300), ..Settings::default() }));
+    put(Command::ChangeSettings(Settings { idempotency_window: span(600), ..Settings::default() }));
     // Tenant 1 asks under the second of these.
     for hash in [250, 251] {
         let (role, scope) = (Role::Operator, TokenScope::default());
@@ -392,7 +392,7 @@ impl Step {
         }
         match command {
             Command::Request(request) => request.sensitive = true,
-            Command::SubmitAllocation(spec) => spec.sensitive = true,
+            Command::SubmitAllocation(submit) => submit.spec.sensitive = true,
             _ => {}
         }
         let mut own = state.users().filter(|(_, user)| Some(user.tenant) == identity.tenant).map(|(number, _)| number);
@@ -511,14 +511,16 @@ impl Step {
                 let quota = which.and_then(|no| state.quota(QuotaNo(no)));
                 Command::PutQuota(match quota {
                     Some(old) => {
-                        PutQuota { quota: Some(old.number), scope: old.scope.clone(), measure: old.measure, limit }
+                        let until = state.last_stamp().saturating_add(span(1 + limit.limit()));
+                        PutQuota {
+                            until: Some(until).filter(|_| *tenant == 0),
+                            ..PutQuota::new(Some(old.number), old.scope.clone(), old.measure, limit)
+                        }
                     }
-                    None => PutQuota {
-                        quota: None,
-                        scope: quota_scope(TenantNo(*tenant), *scope, state),
-                        measure: Measure::ALL[usize::from(*measure)],
-                        limit,
-                    },
+                    None => {
+                        let scope = quota_scope(TenantNo(*tenant), *scope, state);
+                        PutQuota::new(None, scope, Measure::ALL[usize::from(*measure)], limit)
+                    }
                 })
             }
             Action::Settings { teardown, window } => Command::ChangeSettings(Settings {
@@ -606,7 +608,7 @@ impl Step {
             Action::Submit { class, quanta, replicas, priority: roll, bits, walltime } => {
                 let quanta = if *class == 0 && *quanta > 7 { 7 * (quanta % 2 + 1) } else { *quanta };
                 let bit = |n: u8| bits >> n & 1 == 1;
-                Command::SubmitAllocation(AllocationSpec {
+                Command::SubmitAllocation(SubmitAllocation::from(AllocationSpec {
                     replicas: *replicas,
                     priority: priority(*roll),
                     pool: (bit(0) && bit(1)).then_some(PoolNo(0)),
@@ -616,7 +618,7 @@ impl Step {
                     requeue: bit(5),
                     apart: (bit(6) && bit(7)).then_some(Domain::Node),
                     ..AllocationSpec::of([(ClassNo(*class), Quanta(quanta))].into_iter().collect())
-                })
+                }))
             }
             Action::Allocation { which, what, figure } => {
                 let live: Vec<AllocationNo> = state.allocations_after(None).map(|found| found.number).collect();
@@ -690,22 +692,5 @@ fn token_scope(role: Role, bits: u8, state: &State) -> TokenScope {
         user: (bits & 0x1c == 0 && role == Role::TenantAdmin).then_some(UserNo(0)),
         node: (role == Role::NodeAgent).then_some(NodeNo(u32::from(bits & 7))),
         app_instances: if role == Role::AppOperator { vec![AppInstanceNo(u64::from(bits))] } else { Vec::new() },
-    }
-}
-
-fn quota_scope(tenant: TenantNo, bits: u8, state: &State) -> QuotaScope {
-    let bit = |n: u8| bits >> n & 1 == 1;
-    let project = state.projects().find(|(_, project)| project.tenant == tenant).map(|(number, _)| number);
-    QuotaScope {
-        tenant,
-        project: project.filter(|_| bit(0) && bit(1)),
-        class: Some(ClassNo(u16::from(bits >> 2 & 1))).filter(|_| !bit(3) || !bit(1)),
-        pool: bit(4).then_some(PoolNo(u32::from(bit(0)))).filter(|_| bit(5)),
-        node: match bits >> 5 {
-            0 => NodeScope::Each,
-            1 => NodeScope::One(NodeNo(1)),
-            _ => NodeScope::All,
-        },
-        priority: Some(Priority::Standard).filter(|_| bit(6) && bit(4)),
     }
 }

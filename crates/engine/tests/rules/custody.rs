@@ -187,9 +187,9 @@ fn released_it_is_wiped_and_then_ready() {
             8 refused: node_not_ready
             8 refused: sensitive_needs_claim
             9 refused: stale_generation
-            9 - n1 is clean
+            9 a n1 is clean
             9 refused: node_not_wiping
-            10 - n2 quarantined: wipe_failed
+            10 a n2 quarantined: wipe_failed
             11 refused: node_not_ready
             11 refused: node_not_wiping
             12 refused: node_not_quarantined
@@ -214,7 +214,7 @@ fn a_wipe_that_nobody_confirms_quarantines_the_node() {
         expect![[r#"
             1 a claimed n1
             2 a gave back n1
-            1802 - n1 quarantined: wipe_timed_out
+            1802 a n1 quarantined: wipe_timed_out
               n1 core: offline 10
               n2 core: idle 10
               n3 core: idle 10
@@ -262,7 +262,7 @@ fn the_sensitive_pool_and_max_nodes_have_limits() {
             7 a gave back n1
             7 a granted #1 core 1 on n3 to 3607
             8 refused: node_in_use
-            9 - n1 is clean
+            9 a n1 is clean
             9 refused: node_in_use
               quota-0 used 1 of hard 1
         "#]],
@@ -350,7 +350,7 @@ fn a_restart_gives_a_wipe_its_time_again() {
             1 a claimed n1
             2 a gave back n1
             1000 - journal.started
-            2800 - n1 quarantined: wipe_timed_out
+            2800 a n1 quarantined: wipe_timed_out
         "#]],
     );
 }
@@ -386,7 +386,7 @@ fn a_lost_or_fenced_claimed_node_is_still_claimed() {
               n2 open
               n3 open
             31 a gave back n1
-            32 - n1 is clean
+            32 a n1 is clean
               n1 core: fenced 4, idle 6
               n2 core: idle 10
               n3 core: idle 10

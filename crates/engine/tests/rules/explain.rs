@@ -5,7 +5,7 @@ use crate::allocations::RACKS;
 use crate::support::Story;
 use leasehold_engine::{Deciding, Exclusion, Placement};
 use leasehold_model::{
-    AllocationSpec, ClassNo, DenyCause, Domain, Identity, Instant, NodeNo, ProjectNo, Quanta, Span, TenantNo,
+    AllocationSpec, ClassNo, DenyCause, Domain, Fraction, Identity, Instant, NodeNo, ProjectNo, Quanta, Span, TenantNo,
 };
 use smallvec::smallvec;
 
@@ -77,7 +77,7 @@ fn a_quota_judges_the_whole_gang_and_nothing_decides_where_nothing_is_placed() {
     let spec = gang(4, 3, None, None);
     let view = story.world.engine.view();
     let why = view.explain_gang(Instant::from_secs(1), &who(0), &spec, None, 8).expect("it has a holder");
-    assert_eq!(why.quotas[0].requested, 12);
+    assert_eq!(why.quotas[0].requested, Fraction::new(12, 1));
     assert!(matches!(why.denied, Some(DenyCause::Quota { requested: 12, limit: 8, .. })), "{why:?}");
     assert_eq!(why.deciding, None);
 }

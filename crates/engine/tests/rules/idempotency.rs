@@ -91,20 +91,20 @@ fn an_invalid_request_claims_nothing() {
 fn keys_live_for_a_window_by_stamp() {
     check(
         "
-        0 op settings window=100s
+        0 op settings window=1000s
         0 a grant core 1 key=k
-        99.999999999 a grant core 1 key=k
-        100 a grant core 1 key=k
-        150 a grant core 1 key=k
-        200 a grant core 1 key=k
+        999.999999999 a grant core 1 key=k
+        1000 a grant core 1 key=k
+        1500 a grant core 1 key=k
+        2000 a grant core 1 key=k
         ",
         expect![[r#"
             0 - settings.changed
             0 a granted #0 core 1 on n1 to 3600
-            99.999999999 repeated: record 12
-            100 a granted #1 core 1 on n1 to 3700
-            150 repeated: record 13
-            200 a granted #2 core 1 on n1 to 3800
+            999.999999999 repeated: record 12
+            1000 a granted #1 core 1 on n1 to 4600
+            1500 repeated: record 13
+            2000 a granted #2 core 1 on n1 to 5600
         "#]],
     );
 }
@@ -113,16 +113,60 @@ fn keys_live_for_a_window_by_stamp() {
 fn a_key_that_is_over_may_be_used_for_something_else() {
     check(
         "
-        0 op settings window=100s
+        0 op settings window=1000s
         0 a grant core 1 key=k
-        100 a grant core 2 key=k
-        101 a grant core 1 key=k
+        1000 a grant core 2 key=k
+        1001 a grant core 1 key=k
         ",
         expect![[r#"
             0 - settings.changed
             0 a granted #0 core 1 on n1 to 3600
-            100 a granted #1 core 2 on n1 to 3700
-            101 refused: idempotency_mismatch
+            1000 a granted #1 core 2 on n1 to 4600
+            1001 refused: idempotency_mismatch
+        "#]],
+    );
+}
+
+/// Renewals, releases, readiness and activity are idempotent by nature (SEMANTICS 11).
+#[test]
+fn keys_of_idempotent_commands_are_checked_for_ten_minutes() {
+    check(
+        "
+        0 op started
+        0 a grant core 1 key=g
+        1 a renew #0 ttl=2h key=r
+        600.999999999 a renew #0 ttl=2h key=r
+        601 a renew #0 ttl=2h key=r
+        602 a release #0 key=e
+        1201.999999999 a grant core 1 key=e
+        1202 a grant core 1 key=e
+        1203 a grant core 1 key=g
+        ",
+        expect![[r#"
+            0 - journal.started
+            0 a granted #0 core 1 on n1 to 3600
+            1 a renewed #0 to 7201
+            600.999999999 repeated: record 13
+            601 a renewed #0 to 7801
+            602 a released #0
+            1201.999999999 a fenced #0 since 722
+            1201.999999999 refused: idempotency_mismatch
+            1202 a granted #1 core 1 on n2 to 4802
+            1203 repeated: record 12
+        "#]],
+    );
+}
+
+#[test]
+fn a_window_is_not_shorter_than_ten_minutes() {
+    check(
+        "
+        0 op settings window=599s
+        0 op settings window=600s
+        ",
+        expect![[r#"
+            0 refused: setting_out_of_range
+            0 - settings.changed
         "#]],
     );
 }

@@ -2,9 +2,10 @@
 //! fold of the emitted bytes is the deciding state, and every figure stands up to a recount.
 
 use crate::commands::{Step, history, small_cluster};
+use crate::full_cluster::full_cluster;
 use crate::support::World;
 use leasehold_engine::{Command, Request};
-use leasehold_model::{Body, Identity, Instant, LeaseNo, Priority, Record};
+use leasehold_model::{AllocationNo, Body, Identity, Instant, LeaseNo, Priority, Record};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -25,6 +26,10 @@ fn take(world: &mut World, now: Instant, step: &Step, at_once: u32) -> (String, 
             (format!("{answer:?}"), records)
         }
     }
+}
+
+fn cluster(full: bool) -> World {
+    if full { full_cluster() } else { small_cluster() }
 }
 
 proptest! {
@@ -61,8 +66,8 @@ proptest! {
 
     /// How much is applied at once does not show in the records.
     #[test]
-    fn little_by_little_is_the_same_as_all_at_once(steps in history(100), at_once in 1u32..4) {
-        let (mut one, mut two) = (small_cluster(), small_cluster());
+    fn little_by_little_is_the_same_as_all_at_once(steps in history(100), at_once in 1u32..4, full in any::<bool>()) {
+        let (mut one, mut two) = (cluster(full), cluster(full));
         let mut now = Instant(0);
         for step in &steps {
             now = step.at(now, &one.engine);
@@ -71,18 +76,21 @@ proptest! {
         }
     }
 
-    /// Evictions do not chase each other: while nobody asks for anything and no time passes, nobody is placed twice or
-    /// evicts twice, and who falls is of lower priority than the one it falls for. So a chain of evictions is no longer
-    /// than there are priorities.
+    /// Evictions do not chase each other: while nobody asks for anything and no time passes, nobody is placed twice, and
+    /// who falls or loses its reservation is of lower priority than the one it falls for. Nobody makes room twice unless
+    /// what it had reserved was taken over in between, so the highest priority does it once, and a lower one once more
+    /// for each time that a higher one takes something over.
     #[test]
-    fn evictions_come_to_an_end(steps in history(100)) {
-        let mut world = small_cluster();
+    fn evictions_come_to_an_end(steps in history(100), full in any::<bool>()) {
+        let mut world = cluster(full);
         let mut now = Instant(0);
         for step in &steps {
             now = step.at(now, &world.engine);
             take(&mut world, now, step, u32::MAX);
             let mut priorities: BTreeMap<LeaseNo, Priority> =
                 world.state().leases().iter().map(|lease| (lease.number, lease.priority)).collect();
+            let mut waiting: BTreeMap<AllocationNo, Priority> =
+                world.state().allocations_after(None).map(|found| (found.number, found.spec.priority)).collect();
             let (mut placed, mut evictors) = (BTreeSet::new(), BTreeSet::new());
             for record in world.advance(now, u32::MAX) {
                 match &record.body {
@@ -94,6 +102,17 @@ proptest! {
                     Body::PreemptionDecided(decided) => {
                         prop_assert!(evictors.insert(decided.allocation), "{record:?}");
                         prop_assert!(decided.victims.0.iter().all(|lease| priorities[lease] < decided.priority));
+                    }
+                    Body::ReservationTakenOver(taken) => {
+                        prop_assert!(evictors.insert(taken.allocation), "{record:?}");
+                        prop_assert!(taken.victims.0.iter().all(|lease| priorities[lease] < taken.priority));
+                        for loser in &taken.dropped {
+                            prop_assert!(waiting[loser] < taken.priority, "{record:?}");
+                            evictors.remove(loser);
+                        }
+                    }
+                    Body::AllocationSubmitted(submitted) => {
+                        waiting.insert(AllocationNo(record.sequence), submitted.spec.priority);
                     }
                     _ => {}
                 }
@@ -129,7 +148,7 @@ proptest! {
         now = now.saturating_add(leasehold_model::Span::from_secs(86_400));
         world.advance(now, u32::MAX);
         prop_assert!(world.state().leases().iter().all(|lease| lease.phase == leasehold_engine::Phase::Fenced));
-        prop_assert!(world.state().quotas().all(|quota| quota.used == 0 && quota.episode.is_none()));
+        prop_assert!(world.state().quotas().all(|quota| quota.used().numerator() == 0 && quota.episode.is_none()));
         prop_assert!(world.engine.next_due().is_none());
     }
 }
@@ -153,9 +172,9 @@ fn histories_go_everywhere() {
     let mut runner = TestRunner::deterministic();
     let mut answers = BTreeSet::new();
     let mut repeated = false;
-    for _ in 0..1000 {
+    for run in 0..1000 {
         let steps = history(100).new_tree(&mut runner).expect("a history").current();
-        let mut world = small_cluster();
+        let mut world = cluster(run % 2 == 1);
         let mut now = Instant(0);
         for step in &steps {
             now = step.at(now, &world.engine);

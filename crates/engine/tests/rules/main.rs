@@ -3,6 +3,7 @@
 //! invariants of DESIGN (`support/world.rs`).
 
 mod support;
+mod takeover;
 
 mod agents;
 mod allocations;
@@ -16,16 +17,20 @@ mod custody;
 mod deadlines;
 mod devices;
 mod explain;
+mod full_cluster;
 mod gangs;
 mod idempotency;
+mod identity;
 mod laws;
 mod lifecycle;
 mod nodes;
+mod over_quota;
 mod placement;
 mod plans;
 mod preemption;
 mod prices;
 mod queue;
+mod quota_scopes;
 mod quotas;
 mod reference;
 mod revocation;

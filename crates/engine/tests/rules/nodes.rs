@@ -72,14 +72,14 @@ fn a_lost_node_bills_up_to_when_it_was_last_seen() {
               #1 tearing_down core 10 5..3605 ended 40, teardown to 220
               n1 gpu: offline 14 devices [0, 0]
               n1 cpu: offline 8000
-              n1 core: tearing down 20, offline 180
+              n1 core: offline 200
               n2 core: idle 200
             101 refused: node_already
             220 a fenced #0
             220 b fenced #1
               n1 gpu: offline 14 devices [0, 0]
               n1 cpu: offline 8000
-              n1 core: fenced 20, offline 180
+              n1 core: offline 200
               n2 core: idle 200
             230 - returned n1
             230 a unfenced #0
@@ -106,8 +106,10 @@ fn what_was_granted_after_it_was_last_seen_bills_nothing() {
             0 a granted #0 core 10 on n1 to 3600
             50 a granted #1 core 10 on n1 to 3650
             100 - lost n1, last seen 40
-            100 a revoked #0 #1, grace 0s (node_lost)
-            100 a teardown of #0 #1, grace_ended (node_lost) since 40
+            100 a revoked #0, grace 0s (node_lost)
+            100 a teardown of #0, grace_ended (node_lost) since 40
+            100 a revoked #1, grace 0s (node_lost)
+            100 a teardown of #1, grace_ended (node_lost) since 40
               #0 tearing_down core 10 0..3600 ended 40, teardown to 220
               #1 tearing_down core 10 50..3650 ended 50, teardown to 220
         "#]],
@@ -133,8 +135,9 @@ fn a_lost_node_ends_revoking_leases_too_and_leaves_those_that_had_ended() {
             10 a revoked #0, grace 10m (operator)
             20 a released #1
             100 - lost n1, last seen 15
+            100 a teardown of #0, grace_ended (node_lost) since 15
             100 a revoked #2, grace 0s (node_lost)
-            100 a teardown of #0 #2, grace_ended (node_lost) since 15
+            100 a teardown of #2, grace_ended (node_lost) since 15
               #0 tearing_down core 1 0..3600 ended 15, teardown to 220
               #1 releasing core 1 0..3600 ended 20, teardown to 140
               #2 tearing_down core 1 0..3600 ended 15, teardown to 220

@@ -85,6 +85,75 @@ fn hot_nodes_are_avoided_until_they_have_cooled() {
     assert_eq!(state.leases_on(state.node_named("u").expect("a node")).len(), 1, "equal again, and the lower number");
 }
 
+/// A node whose agent keeps reporting a high load stays as hot as the report makes it. A report stands until the next
+/// one; that of a detached agent, or of a lost node, stands no longer.
+#[test]
+fn a_node_does_not_cool_down_while_its_report_stands() {
+    let mut story = Story::on(STAGE);
+    story.play(
+        "
+        0 op settings half_life=8s
+        0 op pool p spread
+        0 op node u core 8 pool=p
+        0 op agent u instance=1
+        100 op condition u generation=1 load=high throttled
+        ",
+    );
+    let heat = |story: &mut Story, secs: u64| {
+        story.play(&format!("{secs} op beat"));
+        let state = story.world.state();
+        state.heat_now(state.node(state.node_named("u").expect("a node")).expect("a node"))
+    };
+    assert_eq!([100, 108, 500].map(|secs| heat(&mut story, secs)), [250, 250, 250]);
+    story.play("500 op condition u generation=1 load=high");
+    assert_eq!([500, 504, 600].map(|secs| heat(&mut story, secs)), [250, 177, 100], "throttling is over");
+    story.play("600 op detach u");
+    assert_eq!([600, 608, 700].map(|secs| heat(&mut story, secs)), [100, 50, 0], "the agent is gone");
+    story.play("700 op agent u instance=2\n 700 op condition u generation=2 load=high");
+    assert_eq!([700, 800].map(|secs| heat(&mut story, secs)), [100, 100], "reported again, it stands again");
+    story.play("800 op lose u seen=800\n 801 op return u");
+    assert_eq!([900].map(|secs| heat(&mut story, secs)), [0], "what a lost agent said does not stand");
+}
+
+/// Nodes with many GPUs and few cores, and the other way round. Work that depends on GPUs goes where they are abundant;
+/// work that depends on cores goes to the other node; without a profile both count alike, and the lower number wins.
+#[test]
+fn critical_work_goes_where_its_class_is_abundant() {
+    use leasehold_engine::Request;
+    use leasehold_engine::command::{Command, RequestLease};
+    use leasehold_model::{Identity, Profile, Sensitivity};
+    let stage =
+        format!("{STAGE}\n 0 op pool p spread\n 0 op node c gpu 4 core 100 pool=p\n 0 op node g gpu 4 core 100 pool=p");
+    let chosen = |profile: Option<Profile>| {
+        let mut story = Story::on(&stage);
+        // On c most GPUs are in use, on g most cores.
+        story.play("1 a grant gpu 3 node=c ttl=1h\n 1 a grant core 75 node=g ttl=1h");
+        let state = story.world.state();
+        let (gpu, core) = (state.class_named("gpu").expect("gpu"), state.class_named("core").expect("core"));
+        let request = RequestLease {
+            asks: [(gpu, leasehold_model::Quanta(7)), (core, leasehold_model::Quanta(25))].into_iter().collect(),
+            pool: state.pool_named("p"),
+            profile,
+            ..RequestLease::of(gpu, leasehold_model::Quanta(7), Span::from_secs(60))
+        };
+        let identity = Identity {
+            tenant: state.tenant_named("a"),
+            project: state.project_named(state.tenant_named("a").expect("a"), "a"),
+            ..Identity::default()
+        };
+        let (answer, _) = story.world.step(Instant::from_secs(2), &Request::new(identity, Command::Request(request)));
+        answer.expect("there is room");
+        let state = story.world.state();
+        let last = state.leases().last().map(|lease| lease.node).expect("a lease");
+        state.node(last).expect("a node").name.to_string()
+    };
+    let unused = Sensitivity::Unused;
+    let profile = |gpu, cpu| Some(Profile([gpu, cpu, unused, unused, unused]));
+    assert_eq!(chosen(profile(Sensitivity::Critical, Sensitivity::Indifferent)), "g");
+    assert_eq!(chosen(profile(Sensitivity::Indifferent, Sensitivity::Critical)), "c");
+    assert_eq!(chosen(None), "c");
+}
+
 /// What a tenant does leaves nodes as cold as they were.
 #[test]
 fn no_tenant_heats_a_node() {

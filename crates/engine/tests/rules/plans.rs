@@ -109,7 +109,8 @@ impl Cluster {
         let ttl = Span::from_secs(3600 + 60 * dice.below(600));
         let command = if dice.below(3) == 0 {
             let replicas = 1 + u32::try_from(dice.below(3)).expect("small");
-            Command::SubmitAllocation(AllocationSpec { priority, replicas, ttl: Some(ttl), ..AllocationSpec::of(asks) })
+            let spec = AllocationSpec { priority, replicas, ttl: Some(ttl), ..AllocationSpec::of(asks) };
+            Command::SubmitAllocation(spec.into())
         } else {
             let (class, quanta) = asks[0];
             Command::Request(RequestLease { asks, priority, ..RequestLease::of(class, quanta, ttl) })
@@ -257,7 +258,7 @@ fn check(seed: u64) -> usize {
             })
         };
         let expected = brute(cluster.engine.state(), &spec);
-        let records = cluster.decide(who(), Command::SubmitAllocation(spec.clone()));
+        let records = cluster.decide(who(), Command::SubmitAllocation(spec.clone().into()));
         let started = records.iter().any(|record| matches!(record.body, Body::AllocationPlaced(_)));
         if !started && !records.is_empty() {
             let found = decided(&records).map(|decided| {

@@ -49,7 +49,8 @@ fn victims_that_turn_out_unneeded_are_put_back() {
             0 b granted #2 gpu 2[2,3] on n1 to 30
             1 a @1 submitted
             1 - evicts #0 #2 for @1 on n1
-            1 b revoked #0 #2, grace 1m (preempted)
+            1 b revoked #0, grace 1m (preempted)
+            1 b revoked #2, grace 1m (preempted)
               n1 gpu: held 4 devices [1, 1, 1, 1]
               n1 core: idle 32
             2 b teardown of #0, ready

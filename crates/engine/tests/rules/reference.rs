@@ -91,6 +91,7 @@ fn every_limit_stands_on_the_page_with_its_value() {
         NAME_BYTES_MAX,
         IDEMPOTENCY_KEY_BYTES_MAX,
         IDEMPOTENCY_KEYS_PER_TENANT_MAX,
+        IDEMPOTENCY_KEYS_SURE_MAX,
         LEASES_PER_RECORD_MAX,
         CLASSES_PER_REQUEST_MAX,
         ALLOCATION_LEASES_MAX,
@@ -124,6 +125,7 @@ fn every_limit_stands_on_the_page_with_its_value() {
     assert_eq!(limits::LEASE_COST_MAX.0, 1 << 88);
     row("TTL_MAX", limits::TTL_MAX.to_string());
     row("LIMIT_SPAN_MAX", limits::LIMIT_SPAN_MAX.to_string());
+    row("IDEMPOTENCY_SURE", limits::IDEMPOTENCY_SURE.to_string());
     row("HEAT_HALF_LIFE_MIN", limits::HEAT_HALF_LIFE_MIN.to_string());
 }
 

@@ -131,8 +131,8 @@ fn grace_is_the_commands_then_the_pools_then_the_settings() {
             0 a granted #0 core 1 on n1 to 3600
             0 a granted #1 core 1 on n3 to 3600
             0 a granted #2 core 1 on n3 to 3600
-            100 a revoked #1, grace 30s (operator)
             100 a revoked #0, grace 1m (operator)
+            100 a revoked #1, grace 30s (operator)
             100 a revoked #2, grace 5s (operator)
               #0 revoking core 1 0..3600 grace to 160
               #1 revoking core 1 0..3600 grace to 130
@@ -156,12 +156,14 @@ fn no_record_carries_two_tenants() {
             0 a granted #0 core 1 on n1 to 3600
             0 b granted #1 core 1 on n1 to 3600
             0 a granted #2 core 1 on n1 to 3600
-            100 a revoked #0 #2, grace 0s (operator)
+            100 a revoked #0, grace 0s (operator)
+            100 a revoked #2, grace 0s (operator)
             100 b revoked #1, grace 0s (operator)
             100 a teardown of #0, grace_ended
             100 b teardown of #1, grace_ended
             100 a teardown of #2, grace_ended
-            101 a torn down #0 #2 on n1
+            101 a torn down #0 on n1
+            101 a torn down #2 on n1
             101 b torn down #1 on n1
         "#]],
     );
@@ -185,7 +187,9 @@ fn a_restart_gives_grace_afresh_but_not_past_the_deadline() {
             0 a granted #0 gpu 7[0] on n1 to 3600
             0 a granted #1 core 1 on n1 to 510
             0 a granted #2 core 1 on n1 to 300
-            100 a revoked #0 #1 #2, grace 1m (operator)
+            100 a revoked #0, grace 1m (operator)
+            100 a revoked #1, grace 1m (operator)
+            100 a revoked #2, grace 1m (operator)
             500 - journal.started
             500 a teardown of #2, grace_ended since 300
               #0 revoking gpu 7 0..3600 grace to 560

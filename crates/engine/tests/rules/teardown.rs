@@ -73,7 +73,8 @@ fn both_sorts_of_nodes_in_one_command() {
             0 a granted #3 core 1 on n2 to 3600
             10 a released #0 #1
             10 a torn down #1 on n2
-            20 a revoked #2 #3, grace 10s (operator)
+            20 a revoked #2, grace 10s (operator)
+            20 a revoked #3, grace 10s (operator)
             25 a teardown of #2 #3, ready
             25 a torn down #3 on n2
               #0 releasing core 1 0..3600 ended 10, teardown to 130
@@ -98,7 +99,8 @@ fn both_sorts_of_nodes_at_one_deadline() {
             0 a granted #2 core 1 on n2 to 60
             0 b granted #3 core 1 on n2 to 60
             60 a expired #0
-            60 a expired #1 #2, closed
+            60 a expired #1, closed
+            60 a expired #2, closed
             60 b expired #3, closed
         "#]],
     );

@@ -37,7 +37,8 @@ fn by_instant_then_kind_then_number() {
             40 a granted #6 core 1 on n1 to 3640
             40 a revoked #6, grace 1m (operator)
             1000 a expired #4, closed since 99
-            1000 a expired #3 #5 since 100
+            1000 a expired #3 since 100
+            1000 a expired #5 since 100
             1000 a teardown of #6, grace_ended since 100
             1000 a fenced #2 since 100
             1000 b burst of q ended since 100
@@ -63,7 +64,8 @@ fn the_same_kind_at_one_instant_goes_by_number_across_tenants() {
             0 a granted #3 core 1 on n2 to 60
             60 a expired #0, closed
             60 b expired #1, closed
-            60 a expired #2 #3, closed
+            60 a expired #2, closed
+            60 a expired #3, closed
         "#]],
     );
 }
@@ -115,7 +117,7 @@ fn a_sweep_of_old_timers_while_leases_expire() {
 #[test]
 fn a_record_names_at_most_1024_leases() {
     let mut story = Story::on(&format!("{STAGE}\n 0 op node n3 immediate core 5000"));
-    (0..1500).for_each(|_| story.play("0 a grant core 1 node=n3 ttl=60s"));
+    (0..1500).for_each(|_| story.play("0 a grant core 1 node=n3 ttl=60s corr=7"));
     let records = story.world.advance(leasehold_model::Instant::from_secs(60), u32::MAX);
     let lengths: Vec<usize> = records
         .iter()

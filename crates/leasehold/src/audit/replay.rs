@@ -151,6 +151,18 @@ fn describe(state: &State, record: &Record, out: &mut String) {
                 lease.number, lease.priority, lease.quanta, lease.expires_at
             );
         }
+    } else if let Body::ReservationTakenOver(taken) = &record.body {
+        let requester = state.allocation(taken.allocation);
+        let who = requester.map_or_else(String::new, |found| format!(" of {}", tenant(found.tenant)));
+        let from: Vec<String> = taken.dropped.iter().map(ToString::to_string).collect();
+        let _ = writeln!(
+            out,
+            "  {}{who}, {}, finds no free capacity, takes over what is reserved for {} and evicts {} leases",
+            taken.allocation,
+            taken.priority,
+            from.join(", "),
+            taken.victims.0.len()
+        );
     } else if let Body::AllocationPlaced(placed) = &record.body {
         let _ = writeln!(out, "  {} begins attempt {}", placed.allocation, placed.attempt);
     } else if let Body::Granted(granted) = &record.body {

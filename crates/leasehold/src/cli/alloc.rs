@@ -5,7 +5,7 @@ use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
 use super::times::PastArgs;
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
-use leasehold_api::{AllocationState, Domain};
+use leasehold_api::{AllocationState, Domain, WhenOverQuota};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AllocCommand {
@@ -63,12 +63,21 @@ pub(crate) struct SubmitArgs {
     /// Use only nodes with this label; repeatable
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = pair)]
     pub(crate) labels: Vec<(String, String)>,
+    /// Reference of your own that is stored in the records as `affected_hcl_entry`
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) hcl_entry: Option<String>,
+    /// ID of the DRA claim that the allocation serves, stored in the records
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) dra_claim_id: Option<String>,
     /// Begin in the state staging; `alloc start` reports when it runs
     #[arg(long)]
     pub(crate) staged: bool,
     /// Requeue instead of failing when interrupted without a checkpoint
     #[arg(long)]
     pub(crate) requeue: bool,
+    /// What becomes of it if it would exceed a quota: refuse it, or let it wait for headroom [default: the tenant's]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) when_over_quota: Option<WhenOverQuota>,
     #[command(flatten)]
     pub(crate) who: WhoArgs,
     /// Wait until it runs or ends, and print why it waits

@@ -4,7 +4,7 @@ use super::remote::{WatchArgs, WhoseArgs};
 use super::times::WindowArgs;
 use clap::builder::{EnumValueParser, TypedValueParser};
 use clap::{Args, Subcommand};
-use leasehold_api::{Kind, WasteClass, Zone};
+use leasehold_api::{Kind, WasteClass, WasteOrder, Zone};
 use leasehold_model::Group;
 
 /// Filters of a report.
@@ -118,6 +118,9 @@ pub(crate) struct UsageArgs {
     /// Also show the highest amount that was held at the same time
     #[arg(long)]
     pub(crate) peak: bool,
+    /// Also show how much of it was busy, according to the activity reports of its leases
+    #[arg(long)]
+    pub(crate) utilisation: bool,
     #[command(subcommand)]
     pub(crate) of: Option<UsageCommand>,
 }
@@ -197,13 +200,19 @@ pub(crate) struct ForecastArgs {
 #[command(after_help = "\
 Examples:
   leasehold waste --window last-week --by tenant
+  leasehold waste --window last-week --by user,project --sort cost --top 10   # who wasted most
   leasehold waste --headline idle --limit 20                       # idle leases, the most wasteful first")]
 pub(crate) struct WasteArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Group by [default: class]
-    #[arg(long, value_name = "DIMENSION", value_parser = ["tenant", "project", "node", "class"])]
-    pub(crate) by: Option<String>,
+    #[command(flatten)]
+    pub(crate) group: GroupArgs,
+    /// Order of the groups; the largest cost or number of leases comes first [default: name]
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub(crate) sort: Option<WasteOrder>,
+    /// Show only this number of groups, the first in the order
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) top: Option<u16>,
     /// Only leases whose waste has this main cause
     #[arg(long, value_enum, value_name = "HEADLINE")]
     pub(crate) headline: Option<WasteClass>,

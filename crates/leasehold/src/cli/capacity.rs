@@ -183,6 +183,10 @@ pub(crate) struct NodeListArgs {
     /// Only nodes of this pool
     #[arg(long, value_name = "NAME")]
     pub(crate) pool: Option<String>,
+    /// Only nodes without leases, reservations and claims for this long or longer, such as 30m; shows since when, and
+    /// what they could have earned at the scavenger price
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) empty_for: Option<Ttl>,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
 }

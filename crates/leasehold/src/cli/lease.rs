@@ -113,7 +113,7 @@ pub(crate) struct WhoArgs {
     /// Sensitive work: use only nodes that the user has claimed; needs a user
     #[arg(long)]
     pub(crate) sensitive: bool,
-    /// Correlation ID that groups related requests: 32 hexadecimal digits [default: derived from the record]
+    /// Correlation ID that groups related requests: a UUID or 32 hexadecimal digits [default: derived from the record]
     #[arg(long, value_name = "ID")]
     pub(crate) correlation_id: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs};
 use clap::{Args, Subcommand, ValueEnum};
-use leasehold_api::Priority;
+use leasehold_api::{Priority, WhenOverQuota};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TenantCommand {
@@ -59,6 +59,7 @@ pub(crate) struct TenantUsageArgs {
 pub(crate) enum TenantField {
     AccountingTag,
     Contact,
+    WhenOverQuota,
     MaxPriority,
     MaxEvictedQuantaPerHour,
     MaxNodes,
@@ -90,6 +91,9 @@ pub(crate) struct TenantSetArgs {
     /// Contact of the tenant, such as an email address
     #[arg(long, value_name = "TEXT")]
     pub(crate) contact: Option<String>,
+    /// What becomes of allocations that would exceed a quota and do not say it themselves
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) when_over_quota: Option<WhenOverQuota>,
     /// Highest priority class that the tenant may request
     #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) max_priority: Option<Priority>,

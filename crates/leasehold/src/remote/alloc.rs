@@ -17,10 +17,9 @@ use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format;
 use leasehold_api::{
-    Allocation, AllocationChanged, AllocationDetail, AllocationState, Attempt, AttemptEnd, CheckpointReport,
-    CompleteAllocation, Replica, SubmitAllocation, Submitted, When,
+    Allocation, AllocationChanged, AllocationDetail, AllocationId, AllocationState, Attempt, AttemptEnd,
+    CheckpointReport, CompleteAllocation, Replica, SubmitAllocation, Submitted, When,
 };
-use leasehold_model::AllocationNo;
 
 pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, Failed> {
     let client = &session.client;
@@ -57,12 +56,8 @@ pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, 
 }
 
 /// `alloc-42`, which is accepted wherever the number is.
-pub(super) fn name(id: u64) -> String {
-    AllocationNo(id).to_string()
-}
-
 fn now_is(changed: &AllocationChanged) -> String {
-    format!("{} is {}\n", name(changed.id), word(changed.state))
+    format!("{} is {}\n", changed.id, word(changed.state))
 }
 
 async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
@@ -88,6 +83,9 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         app_instance: who.app_instance,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
+        when_over_quota: args.when_over_quota,
+        hcl_entry: args.hcl_entry,
+        dra_claim_id: args.dra_claim_id,
     };
     let call = client.submit_allocation(&request);
     if !args.wait {
@@ -98,7 +96,7 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
 }
 
 /// Prints why the allocation waits whenever that changes, until it is placed or has ended; then shows it.
-async fn follow(session: &Session, id: u64, classes: &Classes) -> Result<(), Failed> {
+async fn follow(session: &Session, id: AllocationId, classes: &Classes) -> Result<(), Failed> {
     let mut printed = String::new();
     let mut last = None;
     let placed = session.client.until_placed(id, |detail| {
@@ -106,7 +104,7 @@ async fn follow(session: &Session, id: u64, classes: &Classes) -> Result<(), Fai
             && waiting.detail != printed
         {
             printed.clone_from(&waiting.detail);
-            term::say(&format!("leasehold: {} waits: {}\n", name(id), waiting.detail));
+            term::say(&format!("leasehold: {} waits: {}\n", id, waiting.detail));
         }
         last = Some(detail.clone());
     });
@@ -123,7 +121,7 @@ async fn follow(session: &Session, id: u64, classes: &Classes) -> Result<(), Fai
 }
 
 fn begun(session: &Session, submitted: &Submitted, classes: &Classes) -> String {
-    let id = name(submitted.id);
+    let id = submitted.id.to_string();
     if submitted.replicas.is_empty() {
         return format!("{id} waits in the queue; `leasehold alloc show {id}` shows why\n");
     }
@@ -215,7 +213,7 @@ fn allocations(items: &[Allocation], classes: &Classes) -> Table {
     for item in items {
         let plain = |text: String| (text, Style::Plain);
         table.styled([
-            (name(item.id), Style::Bold),
+            (item.id.to_string(), Style::Bold),
             (word(item.state), style(item.state)),
             plain(or_dash(item.position)),
             plain(item.tenant.clone()),
@@ -253,7 +251,7 @@ fn details(session: &Session, detail: &AllocationDetail, classes: &Classes) -> D
     let running = detail.attempts.last().filter(|attempt| attempt.ended_at.is_none());
     let revoked = running.and_then(|attempt| attempt.revocation.as_ref());
     Details::new()
-        .add("alloc", name(allocation.id))
+        .add("alloc", allocation.id.to_string())
         .add("state", session.paint.paint(style(allocation.state), &word(allocation.state)))
         .maybe("waits", waiting.map(|waiting| &waiting.detail))
         .maybe("starts by", waiting.and_then(|waiting| waiting.starts_by).map(deadline))
@@ -316,7 +314,7 @@ fn attempt_line(attempt: &Attempt) -> String {
 
 /// Waits for a request whose capacity is being freed by evictions, and says so.
 pub(super) async fn wait_for_lease(session: &Session, submitted: &Submitted) -> Result<leasehold_api::Granted, Failed> {
-    let id = name(submitted.id);
+    let id = submitted.id.to_string();
     say_waits_for_evictions(&id);
     let placed = session.client.until_placed(submitted.id, |_| {}).await?;
     let granted = placed.granted();

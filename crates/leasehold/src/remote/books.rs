@@ -1,26 +1,24 @@
 //! `leasehold usage …` and `cost …`.
 
 use super::csv::{one_form, print_rows};
-use super::details::{Details, or_dash};
+use super::details::or_dash;
 use super::failure::Failed;
 use super::figures::{
-    MoneyFormat, Scale, amounts, bar_width, billionths, columns, field, is_cut, percent, say_as_of, scaled, shown,
-    small_bar,
+    Scale, SharedNames, bar_width, billionths, columns, field, id_columns, ids, is_cut, money_together, percents,
+    permille, quantity, say_as_of, scaled, shown, small_bar,
 };
 use super::session::Session;
 use super::times::Times;
 use super::watch::watch;
 use crate::cli::books::{
-    AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, Csv, FilterArgs, ForecastArgs, UsageArgs,
-    UsageCommand,
+    AskedArgs, CapacityArgs, CostArgs, CostCommand, CostRateArgs, Csv, FilterArgs, UsageArgs, UsageCommand,
 };
-use crate::output::print;
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{Paint, Part, Style, bar};
 use crate::time_format;
 use leasehold_api::{
-    Amount, CapacityReport, CapacityUse, CostRate, CostReport, Forecast, Of, Stretch, UsageReport, When,
+    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostReport, Of, Stretch, UsageReport, When,
 };
 use leasehold_client::BookQuery;
 use std::collections::BTreeMap;
@@ -73,15 +71,17 @@ fn nothing_before(is_nothing: bool, what: &str) -> Result<(), Problem> {
 pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Failed> {
     let asked = &args.asked;
     if let Some(UsageCommand::Capacity(of)) = args.of {
-        nothing_before(*asked == AskedArgs::default() && !args.peak, "capacity")?;
+        nothing_before(*asked == AskedArgs::default() && !args.peak && !args.utilisation, "capacity")?;
         return capacity(session, of).await;
     }
     let csv = one_form(session, asked.csv)?;
+    let extra = Extra { peak: args.peak, utilisation: args.utilisation };
     let times = session.times.in_zone(asked.cut.zone.as_ref());
-    let call = session.client.usage().asking(&BookQuery { peak: args.peak, ..query(&times, asked)? });
+    let query = BookQuery { peak: extra.peak, utilisation: extra.utilisation, ..query(&times, asked)? };
+    let call = session.client.usage().asking(&query);
     let by = &asked.group.by;
     if asked.watch.watch {
-        return watch(session, async || Ok(usage_table(&call.clone().await?, by, args.peak))).await;
+        return watch(session, async || Ok(usage_table(&call.clone().await?, by, extra))).await;
     }
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
@@ -89,7 +89,7 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
     let report = call.await?;
     match csv {
         Some(csv) => usage_csv(csv, &report, by)?,
-        None => session.print_table(&usage_table(&report, by, args.peak))?,
+        None => session.print_table(&usage_table(&report, by, extra))?,
     }
     say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
@@ -105,13 +105,26 @@ fn headed(cut: bool, names: &[&'static str], figures: &[(&'static str, Align)], 
     Table::new(&headings).shrink_first(SHRINK_FIRST)
 }
 
-fn cells(cut: bool, names: &[&'static str], of: &Of, from: When) -> Vec<(String, Style)> {
-    let when = cut.then(|| time_format::to_the_second(from)).into_iter();
-    when.chain(names.iter().map(|name| or_dash(field(of, name)))).map(|text| (text, Style::Plain)).collect()
+/// The bucket of a line, by its name in the time zone that was asked for.
+fn start(bucket: Option<&String>, from: When) -> String {
+    bucket.cloned().unwrap_or_else(|| time_format::to_the_second(from))
 }
 
-fn usage_table(report: &UsageReport, by: &[String], peak: bool) -> Table {
+fn cells(from: Option<String>, names: &[&'static str], of: &Of, shared: &SharedNames) -> Vec<(String, Style)> {
+    let when = from.into_iter();
+    when.chain(names.iter().map(|name| or_dash(shared.field(of, name)))).map(|text| (text, Style::Plain)).collect()
+}
+
+/// Columns of usage that are shown on request.
+#[derive(Clone, Copy)]
+struct Extra {
+    peak: bool,
+    utilisation: bool,
+}
+
+fn usage_table(report: &UsageReport, by: &[String], extra: Extra) -> Table {
     let names = shown(by, report.lines.iter().map(|line| &line.of));
+    let shared = SharedNames::of(&names, report.lines.iter().map(|line| &line.of));
     let (cut, bars) = (is_cut(report.lines.iter().map(|line| &line.stretch)), bar_width().is_some());
     // Bars compare only lines of the same unit.
     let mut largest: BTreeMap<&str, u128> = BTreeMap::new();
@@ -121,14 +134,19 @@ fn usage_table(report: &UsageReport, by: &[String], peak: bool) -> Table {
     }
     let scale = Scale::of(report.lines.iter().map(|line| line.unit_seconds.as_str()));
     let mut figures = vec![("held", Align::Right)];
-    figures.extend(peak.then_some(("peak", Align::Right)));
+    figures.extend(extra.peak.then_some(("peak", Align::Right)));
+    figures.extend(extra.utilisation.then_some(("busy", Align::Right)));
     let mut table = headed(cut, &names, &figures, bars);
     for line in &report.lines {
-        let mut row = cells(cut, &names, &line.of, line.stretch.from);
+        let mut row = cells(cut.then(|| start(line.bucket.as_ref(), line.stretch.from)), &names, &line.of, &shared);
         row.push((scale.show(&line.unit_seconds, &line.unit), Style::Plain));
-        if peak {
-            let peak = line.peak.as_ref().map(|peak| format!("{peak} {}", line.unit));
+        if extra.peak {
+            let peak = line.peak.as_ref().map(|peak| format!("{} {}", quantity(peak), line.unit));
             row.push((or_dash(peak), Style::Plain));
+        }
+        if extra.utilisation {
+            let busy = line.utilisation.as_ref().and_then(|used| used.permille);
+            row.push((or_dash(busy.map(|busy| permille(busy.into()))), Style::Plain));
         }
         if bars {
             let amount = billionths(&line.unit_seconds).unwrap_or(0);
@@ -142,21 +160,48 @@ fn usage_table(report: &UsageReport, by: &[String], peak: bool) -> Table {
 /// The first cells of every CSV row.
 fn exact_cells(names: &[&'static str], of: &Of, stretch: &Stretch) -> Vec<String> {
     let when = [stretch.from.to_string(), stretch.to.to_string()];
-    when.into_iter().chain(names.iter().map(|name| field(of, name).unwrap_or_default())).collect()
+    when.into_iter().chain(name_cells(names, of)).collect()
+}
+
+fn name_cells(names: &[&'static str], of: &Of) -> Vec<String> {
+    names.iter().map(|name| field(of, name).unwrap_or_default()).collect()
+}
+
+/// Prints rows that end with the numbers of their objects.
+pub(super) fn print_with_ids<'a>(
+    csv: Csv,
+    names: &[&'static str],
+    mut headings: Vec<&'static str>,
+    rows: impl Iterator<Item = (Option<&'a Of>, Vec<String>)>,
+) -> Result<(), Failed> {
+    let columns = id_columns(names);
+    headings.extend(columns.iter().map(|(_, heading)| *heading));
+    let rows = rows.map(|(of, mut row)| {
+        match of {
+            Some(of) => row.extend(ids(of, &columns)),
+            None => row.extend(columns.iter().map(|_| String::new())),
+        }
+        row
+    });
+    print_rows(csv, &headings, rows)
 }
 
 fn usage_csv(csv: Csv, report: &UsageReport, by: &[String]) -> Result<(), Failed> {
     let names = columns(by, report.lines.iter().map(|line| &line.of));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
-    headings.extend(["unit", "unit_seconds", "exact", "quanta_ns", "peak"]);
+    headings.extend(["unit", "unit_seconds", "exact", "quanta_ns", "peak", "covered", "busy"]);
     let rows = report.lines.iter().map(|line| {
         let mut row = exact_cells(&names, &line.of, &line.stretch);
         row.extend([line.unit.clone(), line.unit_seconds.clone(), line.exact.clone()]);
         row.extend([line.quanta_ns.clone().unwrap_or_default(), line.peak.clone().unwrap_or_default()]);
-        row
+        let used = line.utilisation.as_ref();
+        row.extend(
+            [used.map(|used| used.covered.clone()), used.map(|used| used.busy.clone())].map(Option::unwrap_or_default),
+        );
+        (Some(&line.of), row)
     });
-    print_rows(csv, &headings, rows)
+    print_with_ids(csv, &names, headings, rows)
 }
 
 async fn capacity(session: &Session, args: CapacityArgs) -> Result<(), Failed> {
@@ -197,16 +242,17 @@ fn capacity_parts(line: &CapacityUse) -> [(&'static str, &str, char, Style); 6] 
 
 fn capacity_table(report: &CapacityReport, by: &[String], paint: Paint) -> Table {
     let names = shown(by, report.lines.iter().map(|line| &line.of));
+    let shared = SharedNames::of(&names, report.lines.iter().map(|line| &line.of));
     let width = bar_width();
     let parts = ["held", "teardown", "reserved", "fenced", "offline", "idle"].map(|part| (part, Align::Right));
     let figures: Vec<_> = [("capacity", Align::Right)].into_iter().chain(parts).collect();
     let scale = Scale::of(report.lines.iter().map(|line| line.capacity.as_str()));
     let mut table = headed(false, &names, &figures, width.is_some()).shrink_first(CAPACITY_SHRINK_FIRST);
     for line in &report.lines {
-        let mut row = cells(false, &names, &line.of, report.stretch.from);
+        let mut row = cells(None, &names, &line.of, &shared);
         row.push((scale.show(&line.capacity, &line.unit), Style::Plain));
         let parts = capacity_parts(line);
-        row.extend(parts.map(|(_, amount, _, _)| (percent(amount, &line.capacity), Style::Plain)));
+        row.extend(percents(parts.map(|(_, amount, _, _)| amount)).map(|percent| (percent, Style::Plain)));
         if let Some(width) = width {
             let total = billionths(&line.capacity).unwrap_or(0);
             let part = |(_, amount, glyph, style): (&str, &str, char, Style)| {
@@ -231,9 +277,9 @@ fn capacity_csv(csv: Csv, report: &CapacityReport, by: &[String]) -> Result<(), 
         let mut row = exact_cells(&names, &line.of, &report.stretch);
         row.extend([line.unit.clone(), line.capacity.clone()]);
         row.extend(capacity_parts(line).map(|(_, amount, _, _)| amount.to_owned()));
-        row
+        (Some(&line.of), row)
     });
-    print_rows(csv, &headings, rows)
+    print_with_ids(csv, &names, headings, rows)
 }
 
 pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed> {
@@ -246,7 +292,7 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
         }
         Some(CostCommand::Forecast(of)) => {
             nothing_before(unasked, "forecast")?;
-            return forecast(session, of).await;
+            return super::forecast::forecast(session, of).await;
         }
         None => {}
     }
@@ -255,7 +301,8 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
     let (call, by) = (session.client.costs().asking(&query(&times, asked)?), &asked.group.by);
     let table = |report: &CostReport| {
         let cut = is_cut(report.lines.iter().map(|line| &line.stretch));
-        let lines = report.lines.iter().map(|line| (&line.of, line.stretch.from, &line.cost)).collect::<Vec<_>>();
+        let from = |line: &CostLine| cut.then(|| start(line.bucket.as_ref(), line.stretch.from));
+        let lines = report.lines.iter().map(|line| (&line.of, from(line), &line.cost)).collect::<Vec<_>>();
         cost_table(&lines, &report.total, by, cut)
     };
     if asked.watch.watch {
@@ -274,20 +321,23 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
 }
 
 /// Lines of cost, and their total.
-fn cost_table(lines: &[(&Of, When, &Amount)], total: &[Amount], by: &[String], cut: bool) -> Table {
+fn cost_table(lines: &[(&Of, Option<String>, &Amount)], total: &[Amount], by: &[String], cut: bool) -> Table {
     let names = shown(by, lines.iter().map(|(of, _, _)| *of));
+    let shared = SharedNames::of(&names, lines.iter().map(|(of, _, _)| *of));
     let bars = bar_width().is_some();
     let mut largest: BTreeMap<&str, u128> = BTreeMap::new();
     for (_, _, cost) in lines {
         let of_currency = largest.entry(&cost.currency).or_default();
         *of_currency = billionths(&cost.amount).unwrap_or(0).max(*of_currency);
     }
-    let all = lines.iter().map(|(_, _, cost)| *cost).chain(total);
-    let money = MoneyFormat::of(all.map(|cost| cost.amount.as_str()));
+    // Lines and total are rounded each in itself; the lines add up to the total before, so they do afterwards.
+    let all: Vec<(&str, &str)> =
+        lines.iter().map(|(_, _, cost)| (cost.amount.as_str(), cost.currency.as_str())).collect();
+    let mut money = money_together(&all).into_iter();
     let mut table = headed(cut, &names, &[("cost", Align::Right), ("", Align::Left)], bars);
     for (of, from, cost) in lines {
-        let mut row = cells(cut, &names, of, *from);
-        row.extend([(money.show(&cost.amount), Style::Plain), (cost.currency.clone(), Style::Plain)]);
+        let mut row = cells(from.clone(), &names, of, &shared);
+        row.extend([(money.next().unwrap_or_default(), Style::Plain), (cost.currency.clone(), Style::Plain)]);
         if bars {
             let amount = billionths(&cost.amount).unwrap_or(0);
             row.push((small_bar(amount, largest[cost.currency.as_str()]), Style::Green));
@@ -299,7 +349,8 @@ fn cost_table(lines: &[(&Of, When, &Amount)], total: &[Amount], by: &[String], c
     for sum in total.iter().filter(|_| before > 0) {
         let mut row = vec![(String::new(), Style::Plain); before];
         row[0] = ("total".into(), Style::Bold);
-        row.extend([(money.show(&sum.amount), Style::Bold), (sum.currency.clone(), Style::Bold)]);
+        let shown = money_together(&[(&sum.amount, &sum.currency)]).remove(0);
+        row.extend([(shown, Style::Bold), (sum.currency.clone(), Style::Bold)]);
         row.extend(bars.then(|| (String::new(), Style::Plain)));
         table.styled(row);
     }
@@ -313,10 +364,25 @@ fn cost_csv(csv: Csv, report: &CostReport, by: &[String]) -> Result<(), Failed> 
     headings.extend(["currency", "amount", "exact"]);
     let rows = report.lines.iter().map(|line| {
         let mut row = exact_cells(&names, &line.of, &line.stretch);
-        row.extend([line.cost.currency.clone(), line.cost.amount.clone(), line.cost.exact.clone()]);
-        row
+        row.extend(cost_cells(&line.cost));
+        (Some(&line.of), row)
     });
-    print_rows(csv, &headings, rows)
+    let totals = totals(2 + names.len(), &report.total).map(|row| (None, row));
+    print_with_ids(csv, &names, headings, rows.chain(totals))
+}
+
+fn cost_cells(cost: &Amount) -> [String; 3] {
+    [cost.currency.clone(), cost.amount.clone(), cost.exact.clone()]
+}
+
+/// One row per currency, with the word `total` in the first of the cells before the amounts.
+fn totals(before: usize, total: &[Amount]) -> impl Iterator<Item = Vec<String>> + '_ {
+    total.iter().map(move |sum| {
+        let mut row = vec![String::new(); before];
+        row.first_mut().into_iter().for_each(|first| *first = "total".into());
+        row.extend(cost_cells(sum));
+        row
+    })
 }
 
 async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
@@ -324,7 +390,7 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
     let by = args.group.by;
     let call = session.client.cost_rate().asking(&BookQuery { by: by.clone(), ..filtered(args.filter) });
     let table = |report: &CostRate| {
-        let lines = report.lines.iter().map(|line| (&line.of, report.as_of, &line.cost)).collect::<Vec<_>>();
+        let lines = report.lines.iter().map(|line| (&line.of, None, &line.cost)).collect::<Vec<_>>();
         cost_table(&lines, &report.total, &by, false)
     };
     if args.watch.watch {
@@ -339,44 +405,17 @@ async fn rate(session: &Session, args: CostRateArgs) -> Result<(), Failed> {
         let mut headings = names.clone();
         headings.extend(["currency", "amount_per_hour", "exact"]);
         let rows = report.lines.iter().map(|line| {
-            let mut row: Vec<String> = names.iter().map(|name| field(&line.of, name).unwrap_or_default()).collect();
-            row.extend([line.cost.currency.clone(), line.cost.amount.clone(), line.cost.exact.clone()]);
-            row
+            let mut row = name_cells(&names, &line.of);
+            row.extend(cost_cells(&line.cost));
+            (Some(&line.of), row)
         });
-        print_rows(csv, &headings, rows)?;
+        // Without a column for the word, the only line of a currency is its total.
+        let totals = totals(names.len(), &report.total).filter(|_| !names.is_empty()).map(|row| (None, row));
+        print_with_ids(csv, &names, headings, rows.chain(totals))?;
     } else {
         session.print_table(&table(&report))?;
     }
     let as_of = time_format::to_the_second(report.as_of);
     crate::term::say(&format!("leasehold: cost per hour, as of {as_of}, journal size {}\n", report.as_of_size));
-    Ok(())
-}
-
-async fn forecast(session: &Session, args: ForecastArgs) -> Result<(), Failed> {
-    let csv = one_form(session, args.csv)?;
-    let time_zone = session.times.in_zone(args.zone.as_ref()).zone_name();
-    let call = session.client.forecast().asking(&BookQuery { time_zone, ..filtered(args.filter) });
-    if session.json {
-        return Ok(crate::output::print_json(&call.json().await?)?);
-    }
-    let report = call.await?;
-    let parts = |report: &Forecast| {
-        let Forecast { accrued, to_deadlines, to_month_end, .. } = report.clone();
-        [("accrued", accrued), ("to_deadlines", to_deadlines), ("to_month_end", to_month_end)]
-    };
-    if let Some(csv) = csv {
-        let rows = parts(&report).into_iter().flat_map(|(what, sums)| {
-            sums.into_iter().map(move |sum| vec![what.to_owned(), sum.currency, sum.amount, sum.exact])
-        });
-        print_rows(csv, &["what", "currency", "amount", "exact"], rows)?;
-    } else {
-        let text = Details::new()
-            .add("so far", amounts(&report.accrued))
-            .add("if every lease ends at its deadline", amounts(&report.to_deadlines))
-            .add("if every lease is held to the end of the month", amounts(&report.to_month_end))
-            .text(session.paint);
-        print(&text)?;
-    }
-    say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
 }

@@ -7,7 +7,8 @@ use super::units::Classes;
 use crate::table::{Align, Table};
 use crate::term::Style;
 use crate::time_format;
-use leasehold_api::{DecidedEviction, Ending, Explanation, NodeExplanation};
+use leasehold_api::{DecidedEviction, Ending, Explanation, NodeExplanation, Ttl};
+use leasehold_model::Span;
 
 pub(super) fn text(session: &Session, explanation: &Explanation) -> String {
     let style = match explanation.outcome.as_str() {
@@ -163,28 +164,34 @@ fn replicas(explanation: &Explanation) -> Option<Table> {
 fn victims(decided: &DecidedEviction) -> Table {
     let headings = [
         ("lease", Align::Left),
-        ("tenant", Align::Left),
+        ("holder", Align::Left),
         ("priority", Align::Left),
         ("class", Align::Left),
-        ("quanta", Align::Right),
+        ("capacity", Align::Right),
         ("node", Align::Left),
-        ("deadline", Align::Left),
+        ("remaining", Align::Right),
         ("", Align::Left),
     ];
-    let mut table = Table::new(&headings).shrink_first(&["class", "node", "tenant"]);
-    for one in &decided.victims {
+    let mut table = Table::new(&headings).shrink_first(&["class", "node", "holder"]);
+    let ending = decided.awaited.iter().map(|one| (one, "was ending already"));
+    for (one, note) in decided.victims.iter().map(|one| (one, "")).chain(ending) {
         table.row([
             one.lease_id.as_deref().map_or_else(|| "-".to_owned(), short),
-            one.tenant.clone(),
+            one.holder.clone(),
             one.priority.clone(),
             one.class.clone(),
-            one.quanta.to_string(),
+            one.capacity.clone(),
             one.node.clone().unwrap_or_else(|| "a node".to_owned()),
-            time_format::to_the_second(one.expires_at),
-            if one.gone { "gone".to_owned() } else { String::new() },
+            rounded(one.remaining).to_string(),
+            if one.gone { "gone".to_owned() } else { note.to_owned() },
         ]);
     }
     table
+}
+
+/// Rounded to seconds.
+fn rounded(left: Ttl) -> Ttl {
+    if left.0.0 < 1_000_000_000 { left } else { Ttl(Span::from_secs(left.0.as_secs())) }
 }
 
 fn section(out: &mut String, session: &Session, heading: &str, table: Option<Table>) {
@@ -265,7 +272,10 @@ fn evictions(explanation: &Explanation) -> Option<Table> {
     ];
     let mut table = Table::new(&headings).shrink_first(&["victims"]);
     for one in &explanation.evictions {
-        let victims = one.victims.iter().map(|victim| format!("{} ({})", victim.tenant, victim.priority));
+        let victims = one.victims.iter().map(|victim| {
+            let (holder, capacity, left) = (&victim.holder, &victim.capacity, rounded(victim.remaining));
+            format!("{holder} ({}, {capacity}, {left} left)", victim.priority)
+        });
         table.row([
             one.node.clone().unwrap_or_else(|| "a node".to_owned()),
             one.highest_priority.clone(),
@@ -279,12 +289,12 @@ fn evictions(explanation: &Explanation) -> Option<Table> {
 
 pub(super) fn node(session: &Session, explanation: &NodeExplanation, classes: &Classes) -> String {
     let style = if explanation.available { Style::Green } else { Style::Red };
-    let assured = explanation.promised_to.iter().map(|one| {
-        format!("alloc-{}, which starts by {}", one.allocation_id, time_format::to_the_second(one.starts_by))
-    });
+    let assured = explanation
+        .promised_to
+        .iter()
+        .map(|one| format!("{}, which starts by {}", one.allocation_id, time_format::to_the_second(one.starts_by)));
     let assured = assured.collect::<Vec<_>>().join("; ");
-    let reserved =
-        explanation.reserved_for.iter().map(|number| format!("alloc-{number}")).collect::<Vec<_>>().join(", ");
+    let reserved = explanation.reserved_for.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let details = Details::new()
         .add("node", &explanation.node)
         .add("pool", &explanation.pool)

@@ -57,6 +57,10 @@ pub(crate) fn plain(error: &Error) -> Problem {
         ("unauthenticated", _) => {
             found.advice("give a token with --token-file, LEASEHOLD_TOKEN or LEASEHOLD_TOKEN_FILE")
         }
+        ("beyond_end", _) => found.advice(
+            "if you did not expect this, compare `leasehold audit checkpoint` with one that you kept; then start again \
+             without --after",
+        ),
         (_, Some(near)) if !problem.detail.contains(near) => found.advice(format!("did you mean {near:?}?")),
         _ => found,
     }

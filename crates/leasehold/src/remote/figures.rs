@@ -3,7 +3,9 @@
 use crate::numbers;
 use crate::term::{self, fine_bar};
 use leasehold_api::{Amount, Of, Stretch, When};
+use leasehold_meter::round_together;
 use leasehold_model::Group;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A decimal text with up to nine decimals in billionths; `None` if it is invalid or too large.
 pub(super) fn billionths(text: &str) -> Option<u128> {
@@ -43,6 +45,21 @@ impl Scale {
     }
 }
 
+/// The parts of a whole as `12.5 %`, rounded so that they add up to `100.0 %`.
+pub(super) fn percents<const N: usize>(parts: [&str; N]) -> [String; N] {
+    let amounts: Option<Vec<u128>> = parts.iter().map(|part| billionths(part)?.checked_mul(1000)).collect();
+    let whole = amounts.iter().flatten().try_fold(0u128, |sum, amount| sum.checked_add(*amount));
+    match (amounts, whole) {
+        // In steps of a thousandth of the whole.
+        (Some(amounts), Some(whole @ 1..)) => {
+            let shares = round_together(&amounts, whole / 1000);
+            std::array::from_fn(|i| if amounts[i] == 0 { "-".into() } else { permille(shares[i]) })
+        }
+        (Some(_), Some(0)) => parts.map(|_| "-".into()),
+        _ => parts.map(|_| "?".into()),
+    }
+}
+
 /// `12.5 %`, rounded down.
 pub(super) fn percent(part: &str, whole: &str) -> String {
     match (billionths(part), billionths(whole)) {
@@ -78,36 +95,70 @@ pub(super) fn small_bar(part: u128, largest: u128) -> String {
     bar_width().map_or_else(String::new, |width| fine_bar(scaled(part, largest), 1 << 20, width))
 }
 
-/// Formats money with two to six decimals, as many as the amounts of a table need, so that sums are exact.
-pub(super) struct MoneyFormat(usize);
-
-impl MoneyFormat {
-    pub(super) fn of<'a>(amounts: impl IntoIterator<Item = &'a str>) -> Self {
-        let needed = |text: &str| {
-            let decimals = text.split_once('.').map_or("", |(_, decimals)| decimals);
-            decimals.trim_end_matches('0').len()
-        };
-        Self(amounts.into_iter().map(needed).max().unwrap_or(0).max(2))
+/// The number of decimals of a currency, as in ISO 4217.
+fn decimals(currency: &str) -> u32 {
+    match currency {
+        "BIF" | "CLP" | "DJF" | "GNF" | "ISK" | "JPY" | "KMF" | "KRW" | "PYG" | "RWF" | "UGX" | "UYI" | "VND"
+        | "VUV" | "XAF" | "XOF" | "XPF" => 0,
+        "BHD" | "IQD" | "JOD" | "KWD" | "LYD" | "OMR" | "TND" => 3,
+        "CLF" | "UYW" => 4,
+        _ => 2,
     }
+}
 
-    /// `1,234.50`.
-    pub(super) fn show(&self, amount: &str) -> String {
-        let (whole, decimals) = amount.split_once('.').unwrap_or((amount, ""));
-        let (sign, digits) = whole.strip_prefix('-').map_or(("", whole), |digits| ("-", digits));
-        let whole = digits.parse().map_or_else(|_| digits.to_owned(), numbers::thousands);
-        format!("{sign}{whole}.{:0<width$.width$}", decimals, width = self.0)
+/// Amounts of money with the decimals of their currency: `1,234.50`. Those of one currency are rounded so that they add
+/// up to their total, which is rounded half to even.
+pub(super) fn money_together(amounts: &[(&str, &str)]) -> Vec<String> {
+    let mut shown: Vec<String> = amounts.iter().map(|(amount, _)| (*amount).to_owned()).collect();
+    let mut currencies: Vec<&str> = amounts.iter().map(|(_, currency)| *currency).collect();
+    currencies.sort_unstable();
+    currencies.dedup();
+    for currency in currencies {
+        let places: Vec<usize> = (0..amounts.len()).filter(|place| amounts[*place].1 == currency).collect();
+        let all: Option<Vec<u128>> = places.iter().map(|place| billionths(amounts[*place].0)).collect();
+        // An amount that cannot be read is shown as it is.
+        let Some(all) = all else { continue };
+        let decimals = decimals(currency);
+        for (place, steps) in places.into_iter().zip(round_together(&all, 10u128.pow(9 - decimals))) {
+            shown[place] = in_steps(steps, decimals);
+        }
+    }
+    shown
+}
+
+fn in_steps(steps: u128, decimals: u32) -> String {
+    numbers::decimal(steps, 10u128.pow(decimals), decimals)
+}
+
+/// One amount with the decimals of its currency. What is too small for them is shown as `<0.01`.
+fn one_amount(amount: &str, currency: &str) -> String {
+    let smallest = 10u128.pow(9 - decimals(currency));
+    match billionths(amount) {
+        Some(billionths @ 1..) if billionths * 2 <= smallest => format!("<{}", in_steps(1, decimals(currency))),
+        _ => money_together(&[(amount, currency)]).remove(0),
     }
 }
 
 /// One amount per currency: `12.50 EUR, 3.00 CHF`.
 pub(super) fn money<'a>(amounts: impl IntoIterator<Item = (&'a str, &'a str)>) -> String {
-    let shown = |(amount, currency): (&str, &str)| format!("{} {currency}", MoneyFormat::of([amount]).show(amount));
+    let shown = |(amount, currency): (&str, &str)| format!("{} {currency}", one_amount(amount, currency));
     let all: Vec<String> = amounts.into_iter().map(shown).collect();
     if all.is_empty() { "0".into() } else { all.join(", ") }
 }
 
 pub(super) fn amounts(all: &[Amount]) -> String {
     money(all.iter().map(|one| (one.amount.as_str(), one.currency.as_str())))
+}
+
+/// A quantity as people write it: `634/7` is shown as `90.57`, rounded down; a part of a unit such as `3/7` stays.
+pub(super) fn quantity(text: &str) -> String {
+    let parts = text.split_once('/').and_then(|(a, b)| Some((a.parse::<u128>().ok()?, b.parse::<u128>().ok()?)));
+    match parts {
+        Some((numerator, denominator @ 1..=1_000_000_000_000)) if numerator > denominator => {
+            numbers::decimal(numerator, denominator, 2)
+        }
+        _ => text.to_owned(),
+    }
 }
 
 /// The value of a line in one dimension.
@@ -127,6 +178,71 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         Group::Class => of.class.clone(),
         Group::Kind => of.kind.clone(),
         Group::Tier => of.tier.clone(),
+    }
+}
+
+/// The number of the object in one dimension.
+fn id(of: &Of, name: &str) -> Option<u32> {
+    match Group::from_word(name)? {
+        Group::Tenant => of.tenant_id,
+        Group::Project => of.project_id,
+        Group::User => of.user_id,
+        Group::Pool => of.pool_id,
+        Group::Node => of.node_id,
+        Group::Class => of.class_id.map(u32::from),
+        Group::Priority
+        | Group::Tag
+        | Group::Allocation
+        | Group::AppInstance
+        | Group::Workload
+        | Group::HeldAs
+        | Group::Kind
+        | Group::Tier => None,
+    }
+}
+
+/// The headings of the numbers of objects in a CSV file, for those columns that have one.
+pub(super) fn id_columns(columns: &[&'static str]) -> Vec<(&'static str, &'static str)> {
+    let ids = [
+        ("tenant", "tenant_id"),
+        ("project", "project_id"),
+        ("user", "user_id"),
+        ("pool", "pool_id"),
+        ("node", "node_id"),
+        ("class", "class_id"),
+    ];
+    ids.into_iter().filter(|(name, _)| columns.contains(name)).collect()
+}
+
+/// The cells for these headings.
+pub(super) fn ids<'a>(of: &'a Of, columns: &'a [(&'static str, &'static str)]) -> impl Iterator<Item = String> + 'a {
+    columns.iter().map(|(name, _)| id(of, name).map_or_else(String::new, |id| id.to_string()))
+}
+
+/// Names that several objects of a report have, for instance a project and a deleted one before it.
+pub(super) struct SharedNames(BTreeMap<(&'static str, String), BTreeSet<Option<u32>>>);
+
+impl SharedNames {
+    pub(super) fn of<'a>(columns: &[&'static str], lines: impl Iterator<Item = &'a Of> + Clone) -> Self {
+        let mut all: BTreeMap<(&'static str, String), BTreeSet<Option<u32>>> = BTreeMap::new();
+        for name in columns {
+            for of in lines.clone() {
+                if let Some(text) = field(of, name) {
+                    all.entry((name, text)).or_default().insert(id(of, name));
+                }
+            }
+        }
+        all.retain(|_, ids| ids.len() > 1);
+        Self(all)
+    }
+
+    /// The name of an object, with its number if another one has the same name.
+    pub(super) fn field(&self, of: &Of, name: &'static str) -> Option<String> {
+        let text = field(of, name)?;
+        match id(of, name).filter(|_| self.0.contains_key(&(name, text.clone()))) {
+            Some(id) => Some(format!("{text} (number {id})")),
+            None => Some(text),
+        }
     }
 }
 
@@ -171,6 +287,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_is_printed_adds_up() {
+        let lines = [("0.333333", "EUR"), ("0.333333", "EUR"), ("0.333334", "EUR"), ("5.4", "JPY"), ("5.4", "JPY")];
+        assert_eq!(money_together(&lines), ["0.33", "0.33", "0.34", "6", "5"]);
+        assert_eq!(money([("1.000000", "EUR")]), "1.00 EUR", "the total");
+        assert_eq!(percents(["1.0", "1.0", "1.0"]), ["33.4 %", "33.3 %", "33.3 %"]);
+        assert_eq!(percents(["0.0", "2.0"]), ["-", "100.0 %"]);
+        assert_eq!(percents(["0.0", "0.0"]), ["-", "-"]);
+    }
+
+    #[test]
     fn figures_are_read_without_floats() {
         assert_eq!(billionths("12.5"), Some(12_500_000_000));
         assert_eq!(billionths("7"), Some(7_000_000_000));
@@ -187,9 +313,9 @@ mod tests {
         let beyond = "999999999999999999999999999999999999999.0";
         assert_eq!(Scale::of([beyond]).show(beyond, "GiB"), format!("{beyond} GiB-s"));
         assert_eq!([percent("1.0", "8.0"), percent("0.0", "8.0"), percent("8.0", "8.0")], ["12.5 %", "-", "100.0 %"]);
-        let format = MoneyFormat::of(["1234.500000", "0.125000"]);
-        assert_eq!([format.show("1234.500000"), format.show("0.125000")], ["1,234.500", "0.125"]);
-        assert_eq!(money([("3.000000", "EUR"), ("0.000001", "CHF")]), "3.00 EUR, 0.000001 CHF");
+        assert_eq!(money([("3.000000", "EUR"), ("0.000001", "CHF")]), "3.00 EUR, <0.01 CHF");
+        assert_eq!(money([("1234.500000", "JPY"), ("1.000500000", "KWD")]), "1,234 JPY, 1.000 KWD");
+        assert_eq!([quantity("634/7"), quantity("1/7"), quantity("8")], ["90.57", "1/7", "8"]);
         assert_eq!((scaled(1, 2), scaled(0, 0), scaled(u128::MAX / 2, u128::MAX)), (1 << 19, 0, (1 << 19) - 1));
     }
 }

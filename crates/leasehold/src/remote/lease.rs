@@ -1,6 +1,6 @@
 //! `leasehold lease …`.
 
-use super::alloc::{self, wait_for_lease};
+use super::alloc::wait_for_lease;
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
 use super::lease_request;
@@ -20,7 +20,6 @@ use crate::time_format;
 use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revocation, Revoke, Revoked, Ttl, When};
 use leasehold_client::Error;
 use leasehold_model::LeaseNo;
-use std::collections::BTreeSet;
 
 pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, Failed> {
     let client = &session.client;
@@ -123,7 +122,7 @@ fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
     let mut table = Table::new(&headings).shrink_first(&["id", "class"]);
     for lease in &granted.leases {
         let quantity = classes.with_unit(&lease.class, &lease.quantity);
-        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.id.clone()]);
+        table.row([short(&lease.id), lease.class.clone(), quantity, devices(&lease.devices), lease.uid.clone()]);
     }
     let details = Details::new()
         .add("node", &granted.node)
@@ -152,9 +151,9 @@ fn revoked(revoked: &Revoked) -> String {
     format!("{} {verb} revoked; {holder} has {grace}\n", leases.join(", "))
 }
 
-/// Revokes several leases, gang by gang: revoking one lease revokes its gang.
+/// Revokes several leases. Revoking one lease revokes its gang, by one record.
 async fn revoke_some(session: &Session, args: &LeasesArgs, revoke: &Revoke) -> Result<(), Failed> {
-    let change = Change { noun: "lease", done: "revoked" };
+    let change = Change { noun: "lease", done: "revoked", also: ", with the other leases of their gangs" };
     let make = async |lease: &str| {
         let call = session.client.revoke_lease(lease, revoke);
         let revoked = keyed_for(call, &args.change, &short(lease), true).await?;
@@ -164,13 +163,11 @@ async fn revoke_some(session: &Session, args: &LeasesArgs, revoke: &Revoke) -> R
         return each_named(session, &change, args, make).await;
     }
     let chosen = select::leases(session, args, LeaseState::Active).await?;
-    let mut seen = BTreeSet::new();
-    let gangs: Vec<Lease> = chosen.into_iter().filter(|lease| seen.insert(lease.gang_id.clone())).collect();
-    each_selected(session, &change, args, &gangs, make).await
+    each_selected(session, &change, args, &chosen, make).await
 }
 
 async fn unfence_some(session: &Session, args: &LeasesArgs) -> Result<(), Failed> {
-    let change = Change { noun: "lease", done: "unfenced" };
+    let change = Change { noun: "lease", done: "unfenced", also: "" };
     let make = async |lease: &str| {
         let done = keyed_for(session.client.unfence_lease(lease), &args.change, &short(lease), true).await?;
         Ok(Changed { sequence: done.sequence, names: vec![short(&done.id)] })
@@ -191,7 +188,7 @@ async fn each_named(
 ) -> Result<(), Failed> {
     let table = |_: &[String]| Table::new(&[]);
     let at_once = YesArgs { yes: true };
-    apply(session, change, &args.leases, at_once, Clone::clone, table, async |lease| make(lease).await).await
+    apply(session, change, &args.leases, at_once, |lease| short(lease), table, async |lease| make(lease).await).await
 }
 
 async fn each_selected(
@@ -278,9 +275,9 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
     });
     Details::new()
         .add("lease", short(&lease.id))
-        .add("id", &lease.id)
+        .add("id", &lease.uid)
         .maybe("granted with", gang)
-        .maybe("allocation", lease.allocation_id.map(alloc::name))
+        .maybe("allocation", lease.allocation_id.map(|allocation| allocation.to_string()))
         .maybe("app instance", lease.app_instance)
         .add("state", session.paint.paint(style(lease.state), &word(lease.state)))
         .add("tenant", &lease.tenant)

@@ -13,6 +13,7 @@ mod events;
 mod explain;
 mod failure;
 mod figures;
+mod forecast;
 mod foreground;
 mod key;
 mod lease;

@@ -2,6 +2,7 @@
 
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
+use super::figures::amounts;
 use super::pairs::by_key;
 use super::patch::{patch, something};
 use super::select::{self, Change, Changed, apply, keyed_for};
@@ -15,6 +16,7 @@ use crate::cli::select::{NodesArgs, YesArgs};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
+use crate::time_format;
 use leasehold_api::{
     CustodyState, Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity, ReportWipe,
 };
@@ -80,7 +82,7 @@ async fn change_some(
     if let [name] = &args.names[..] {
         return session.change(call(name), &args.change, |put| is(done, put)).await;
     }
-    let change = Change { noun: "node", done: if drain { "drained" } else { "resumed" } };
+    let change = Change { noun: "node", done: if drain { "drained" } else { "resumed" }, also: "" };
     let make = async |name: &str, number: &str| {
         let put = keyed_for(call(name), &args.change, number, true).await?;
         Ok(Changed { sequence: put.sequence, names: vec![put.node.name] })
@@ -137,9 +139,13 @@ fn changed(args: &NodeSetArgs) -> Result<NodeChange, Problem> {
 }
 
 async fn list(session: &Session, args: &NodeListArgs) -> Result<(), Failed> {
-    let call: Call<Json<NodeList>> = session.client.list_nodes().maybe("pool", args.pool.as_ref());
+    let call: Call<Json<NodeList>> =
+        session.client.list_nodes().maybe("pool", args.pool.as_ref()).maybe("empty_for", args.empty_for);
     if session.json && !args.watch.watch {
         return session.list(call, |_| unreachable!("JSON is asked for")).await;
+    }
+    if args.empty_for.is_some() && !args.watch.watch {
+        return session.list(call, empty).await;
     }
     let classes = Classes::load(&session.client).await?;
     if args.watch.watch {
@@ -147,6 +153,35 @@ async fn list(session: &Session, args: &NodeListArgs) -> Result<(), Failed> {
         return watch(session, async || Ok(nodes(&call.clone().all().await?, &classes))).await;
     }
     session.list(call, |items| nodes(items, &classes)).await
+}
+
+/// Empty nodes, the longest empty first.
+fn empty(nodes: &[Node]) -> Table {
+    let headings = [
+        ("node", Align::Left),
+        ("pool", Align::Left),
+        ("state", Align::Left),
+        ("empty since", Align::Left),
+        ("for", Align::Right),
+        ("could have earned", Align::Right),
+    ];
+    let mut table = Table::new(&headings).shrink_first(&["pool", "state", "empty since"]);
+    let now = time_format::now();
+    let mut found: Vec<_> = nodes.iter().filter_map(|node| Some((node, node.empty.as_ref()?))).collect();
+    found.sort_by_key(|(node, empty)| (empty.since.0, node.id));
+    for (node, empty) in found {
+        let (state, style) = state(node);
+        let plain = |text: String| (text, Style::Plain);
+        table.styled([
+            (node.name.clone(), Style::Bold),
+            plain(node.pool.clone()),
+            (state, style),
+            plain(time_format::to_the_second(empty.since)),
+            plain(time_format::span(now.since(empty.since.0))),
+            plain(amounts(&empty.could_have_earned)),
+        ]);
+    }
+    table
 }
 
 /// The state of a node, and its problems.

@@ -10,7 +10,9 @@ use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
 use crate::time_format;
-use leasehold_api::{Class, Limit, Measure, NewQuota, Nodes, Quota, QuotaChange};
+use leasehold_api::{
+    AmountOrPercent, Class, Holders, Limit, LimitChange, Measure, NewQuota, Nodes, Quota, QuotaChange,
+};
 
 pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), Failed> {
     let client = &session.client;
@@ -30,8 +32,9 @@ pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), 
             let quota = client.show_quota(args.quota).await?;
             let class = quota.class.as_ref().and_then(|name| classes.named(name));
             let class = class.filter(|_| quota.measure == Measure::Quanta);
-            let limit = limit(&args.limit, &args.burst, class)?;
-            let call = client.change_quota(args.quota, &QuotaChange { limit });
+            let limit = changed_limit(&args.limit, &args.burst, class)?;
+            let until = args.until.map(|until| until.after(time_format::now()));
+            let call = client.change_quota(args.quota, &QuotaChange { limit, until });
             session.change(call, &args.change, |put| one(session, &put.quota, &classes)).await
         }
         QuotaCommand::Delete(args) => {
@@ -45,9 +48,9 @@ async fn new(session: &Session, args: &QuotaCreateArgs) -> Result<NewQuota, Fail
     let measure = args.measure;
     let class = match (&args.class, measure) {
         (Some(name), Measure::Quanta) => Some(session.client.show_class(name).await?),
-        (None, Measure::Quanta) => {
-            return Err(Problem::usage("quanta_need_class", "a quota on capacity needs a class")
-                .advice("give --class NAME, or count with --measure leases or --measure nodes")
+        (None, Measure::Quanta) if args.kind.is_none() => {
+            return Err(Problem::usage("quanta_need_class", "a quota on capacity needs a class or a kind")
+                .advice("give --class NAME or --kind KIND, or count with --measure leases or --measure nodes")
                 .into());
         }
         _ => None,
@@ -64,24 +67,61 @@ async fn new(session: &Session, args: &QuotaCreateArgs) -> Result<NewQuota, Fail
         pool: args.pool.clone(),
         nodes,
         priority: args.priority,
+        and_above: args.and_above,
+        kind: args.kind,
+        user: holders(args.user.clone(), args.each_user),
+        app_instance: holders(args.app_instance.map(|app| app.to_string()), args.each_app_instance),
         measure,
         limit: limit(&args.limit, &args.burst, class.as_ref())?,
     })
 }
 
-/// The limit, in quanta if the quota is for a class.
-fn limit(limit: &LimitArgs, burst: &BurstArgs, class: Option<&Class>) -> Result<Limit, Problem> {
-    let count = |text: &String| match class {
+fn holders(one: Option<String>, each: bool) -> Option<Holders> {
+    one.map(Holders::One).or(each.then_some(Holders::Each))
+}
+
+/// An amount in quanta if the quota is for a class, or a count.
+fn count(text: &str, class: Option<&Class>) -> Result<u64, Problem> {
+    match class {
         Some(class) => parse(text, class),
         None => text.parse().map_err(|_| Problem::usage("bad_quantity", format!("{text:?} is not a count"))),
+    }
+}
+
+/// The new limit, in which amounts may be percentages of the base limit.
+fn changed_limit(limit: &LimitArgs, burst: &BurstArgs, class: Option<&Class>) -> Result<LimitChange, Problem> {
+    let amount = |text: &String| {
+        if !text.ends_with('%') {
+            return count(text, class).map(AmountOrPercent::Amount);
+        }
+        let percent = AmountOrPercent::Percent(text.clone());
+        percent.parse().map_err(|bad| Problem::usage("bad_quantity", bad.to_string()))?;
+        Ok(percent)
     };
+    match (&limit.hard, &limit.soft, &limit.burst, &burst.burst_limit, burst.burst_ttl) {
+        (Some(hard), ..) => Ok(LimitChange::Hard { limit: amount(hard)? }),
+        (_, Some(soft), ..) => Ok(LimitChange::Soft { limit: amount(soft)? }),
+        (_, _, Some(base), Some(most), Some(burst_ttl)) => {
+            Ok(LimitChange::Burst { limit: amount(base)?, burst_limit: amount(most)?, burst_ttl })
+        }
+        _ => Err(no_limit()),
+    }
+}
+
+fn no_limit() -> Problem {
+    Problem::usage("usage", "no limit is given").advice("give --hard, --soft or --burst")
+}
+
+/// The limit of a new quota.
+fn limit(limit: &LimitArgs, burst: &BurstArgs, class: Option<&Class>) -> Result<Limit, Problem> {
+    let count = |text: &String| count(text, class);
     match (&limit.hard, &limit.soft, &limit.burst, &burst.burst_limit, burst.burst_ttl) {
         (Some(amount), ..) => Ok(Limit::Hard { limit: count(amount)? }),
         (_, Some(amount), ..) => Ok(Limit::Soft { limit: count(amount)? }),
         (_, _, Some(base), Some(most), Some(burst_ttl)) => {
             Ok(Limit::Burst { limit: count(base)?, burst_limit: count(most)?, burst_ttl })
         }
-        _ => Err(Problem::usage("usage", "no limit is given").advice("give --hard, --soft or --burst")),
+        _ => Err(no_limit()),
     }
 }
 
@@ -105,7 +145,15 @@ fn amount(quota: &Quota, number: u64, classes: &Classes) -> String {
     }
 }
 
+/// What counts against it.
+fn used(quota: &Quota, classes: &Classes) -> String {
+    quota.used_exact.clone().unwrap_or_else(|| amount(quota, quota.used, classes))
+}
+
 fn unit(quota: &Quota, classes: &Classes) -> String {
+    if let Some(kind) = quota.kind.filter(|_| quota.measure == Measure::Quanta) {
+        return kind.unit().to_owned();
+    }
     match (&quota.class, quota.measure) {
         (Some(class), Measure::Quanta) => {
             classes.named(class).map_or_else(|| "quanta".into(), |class| class.unit.clone())
@@ -123,6 +171,18 @@ fn parts(limit: &Limit) -> (u64, &'static str, Option<u64>) {
     }
 }
 
+fn of_holder(what: &str, holders: &Holders) -> String {
+    match holders {
+        Holders::Each => format!("each {what}"),
+        Holders::One(one) => format!("{what} {one}"),
+    }
+}
+
+/// The class, or all classes of a kind.
+fn class(quota: &Quota) -> Option<String> {
+    quota.class.clone().or_else(|| quota.kind.map(|kind| format!("all {}", word(kind))))
+}
+
 fn scope(quota: &Quota) -> String {
     let mut parts: Vec<String> = quota.pool.iter().map(|pool| format!("pool {pool}")).collect();
     match &quota.nodes {
@@ -130,7 +190,10 @@ fn scope(quota: &Quota) -> String {
         Nodes::Each => parts.push("each node".into()),
         Nodes::One(node) => parts.push(format!("node {node}")),
     }
-    parts.extend(quota.priority.map(|priority| word(priority) + " only"));
+    let above = if quota.and_above { " and above" } else { " only" };
+    parts.extend(quota.priority.map(|priority| word(priority) + above));
+    parts.extend(quota.user.as_ref().map(|user| of_holder("user", user)));
+    parts.extend(quota.app_instance.as_ref().map(|app| of_holder("app instance", app)));
     if parts.is_empty() { "-".into() } else { parts.join(", ") }
 }
 
@@ -160,9 +223,9 @@ fn quotas(quotas: &[Quota], classes: &Classes) -> Table {
             plain(quota.id.to_string()),
             plain(quota.tenant.clone()),
             plain(or_dash(quota.project.as_ref())),
-            plain(or_dash(quota.class.as_ref())),
+            plain(or_dash(class(quota))),
             plain(scope(quota)),
-            (amount(quota, quota.used, classes), style),
+            (used(quota, classes), style),
             plain(amount(quota, base, classes)),
             plain(or_dash(burst.map(|most| amount(quota, most, classes)))),
             plain(unit(quota, classes)),
@@ -179,14 +242,23 @@ fn one(session: &Session, quota: &Quota, classes: &Classes) -> String {
         .add("quota", quota.id)
         .add("tenant", &quota.tenant)
         .maybe("project", quota.project.as_ref())
-        .maybe("class", quota.class.as_ref())
+        .maybe("class", class(quota))
         .maybe("scope", Some(scope(quota)).filter(|scope| scope != "-"))
-        .add("used", format!("{} {unit}", amount(quota, quota.used, classes)))
+        .add("used", format!("{} {unit}", used(quota, classes)))
         .add("limit", format!("{} {unit}, {how}", amount(quota, base, classes)))
         .maybe("burst limit", burst.map(|most| format!("{} {unit}", amount(quota, most, classes))));
     let details = match &quota.limit {
         Limit::Burst { burst_ttl, .. } => details.add("burst duration", time_format::span(burst_ttl.0)),
         _ => details,
     };
+    let details =
+        details.maybe("over the limit", quota.overage.as_ref().map(|sum| format!("{sum} {unit}-seconds so far")));
+    let details = details.maybe("until", quota.until.map(time_format::to_the_second));
+    let base = quota.base_limit.as_ref().map(|limit| {
+        let (base, how, burst) = parts(limit);
+        let burst = burst.map_or_else(String::new, |most| format!(", burst limit {}", amount(quota, most, classes)));
+        format!("{} {unit}, {how}{burst}", amount(quota, base, classes))
+    });
+    let details = details.maybe("base limit", base);
     details.maybe("bursting since", quota.burst_since.map(time_format::to_the_second)).text(session.paint)
 }

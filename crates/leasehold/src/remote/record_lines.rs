@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 /// A record as one line, cut to the width of the terminal. Output to a pipe is not cut.
 pub(super) fn line(record: &Value, paint: Paint, now: Instant) -> String {
     let text = |name: &str| record.get(name).and_then(Value::as_str).unwrap_or_default();
-    let at = Instant(text("timestamp").parse().unwrap_or_default());
+    let at = Instant(text("timestamp_ns").parse().unwrap_or_default());
     let sequence = record.get("sequence").and_then(Value::as_u64).unwrap_or_default();
     let kind = text("kind");
     let who = |name: &str| record.pointer(&format!("/identity/{name}")).and_then(Value::as_str);
@@ -64,7 +64,7 @@ fn summary(record: &Value) -> String {
         }
         "lease.renewed" => {
             let each = body["renewals"].as_array().into_iter().flatten();
-            let each = each.map(|one| format!("{} until {}", word(&one["lease"]), clock(&one["expires_at_time"])));
+            let each = each.map(|one| format!("{} until {}", word(&one["lease"]), clock(&one["expires_at"])));
             each.collect::<Vec<_>>().join(", ")
         }
         "lease.revoked" => {
@@ -97,10 +97,10 @@ fn plain(body: &Value) -> String {
     let Some(fields) = body.as_object() else { return String::new() };
     let mut parts = Vec::new();
     for (name, value) in fields {
-        let twice = ["_ns", "_time", "_hex"].iter().any(|end| name.ends_with(end))
+        let twice = ["_ns", "_hex"].iter().any(|end| name.ends_with(end))
             || (name.ends_with("_id") && fields.contains_key(name.trim_end_matches("_id")));
-        // An instant in nanoseconds has the same instant in words beside it.
-        let time = fields.get(&format!("{name}_time")).and_then(Value::as_str);
+        // Instants and durations have their nanoseconds beside them.
+        let is_time = fields.contains_key(&format!("{name}_ns"));
         let long = value.as_str().is_some_and(|text| text.len() > 40);
         match value {
             _ if twice || long => {}
@@ -112,7 +112,7 @@ fn plain(body: &Value) -> String {
                 }
             }
             Value::Bool(true) => parts.push(name.clone()),
-            _ if time.is_some() => parts.push(format!("{name} {}", time.map(instant).unwrap_or_default())),
+            Value::String(text) if is_time => parts.push(format!("{name} {}", instant(text))),
             // The first text names the object itself and needs no label.
             Value::String(text) if parts.is_empty() => parts.push(text.clone()),
             other => parts.push(format!("{name} {}", word(other))),
@@ -136,7 +136,7 @@ fn word(value: &Value) -> String {
     }
 }
 
-/// An instant in the time zone of the output, to the second.
+/// An instant in the time zone of the output, to the second; other texts as they are.
 fn instant(text: &str) -> String {
     text.parse().map_or_else(|_| text.to_owned(), time_format::to_the_second)
 }
@@ -194,10 +194,12 @@ mod tests {
         assert_eq!(line("node.wiped", json!({ "node": "n3", "node_id": 2 })), "n3");
         let quarantined = json!({ "node": "n3", "node_id": 2, "cause": "wipe_failed", "severity": "critical" });
         assert_eq!(line("node.quarantined", quarantined), "n3: wipe failed");
-        // Instants are printed as times, not as nanoseconds.
-        let lost = json!({ "node": "n3", "node_id": 2, "last_seen": "1767225600000000000",
-            "last_seen_time": "2026-01-01T00:00:00Z" });
+        // Instants are printed to the second, durations as they are, and neither in nanoseconds.
+        let lost = json!({ "node": "n3", "node_id": 2, "last_seen": "2026-01-01T00:00:00.000000001Z",
+            "last_seen_ns": "1767225600000000001" });
         assert_eq!(line("node.lost", lost), "n3, last_seen 2026-01-01T00:00:00Z");
+        let changed = json!({ "pool": "p1", "grace": "1m", "grace_ns": "60000000000" });
+        assert_eq!(line("pool.updated", changed), "p1, grace 1m");
         let asks = json!([{ "class": "h100", "units": "2 GPU" }]);
         let cause = json!({ "type": "quota", "quota_id": 1, "used": 0, "requested": 8, "limit": 4 });
         let denied = json!({ "asks": asks, "replicas": 4, "cause": cause });

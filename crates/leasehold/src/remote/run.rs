@@ -27,7 +27,7 @@ pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> 
     let lease = match client.request_lease(&request).await? {
         Requested::Granted(granted) => Lease::hold(client, granted, request.ttl.0, asked_at, Keep::default()),
         Requested::Waiting(submitted) => {
-            say_waits_for_evictions(&super::alloc::name(submitted.id));
+            say_waits_for_evictions(&submitted.id.to_string());
             let held = Lease::wait(client, &request, &submitted, Keep::default());
             tokio::select! {
                 held = held => held?,
@@ -61,7 +61,7 @@ pub(super) async fn run(session: &Session, args: RunArgs) -> Result<u8, Failed> 
 
 /// The environment variables that describe the lease.
 fn variables(granted: &Granted, classes: &Classes) -> Vec<(&'static str, String)> {
-    let ids: Vec<&str> = granted.leases.iter().map(|lease| lease.id.as_str()).collect();
+    let ids: Vec<&str> = granted.leases.iter().map(|lease| lease.uid.as_str()).collect();
     let with_devices = || granted.leases.iter().filter(|lease| !lease.devices.is_empty());
     let devices: Vec<String> =
         with_devices().map(|lease| format!("{}={}", lease.class, super::lease::devices(&lease.devices))).collect();

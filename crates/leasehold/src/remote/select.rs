@@ -21,6 +21,8 @@ pub(super) struct Change {
     pub(super) noun: &'static str,
     /// `drained`.
     pub(super) done: &'static str,
+    /// What else is changed, for the preview: `, with the other leases of their gangs`.
+    pub(super) also: &'static str,
 }
 
 /// What one call has changed.
@@ -97,7 +99,7 @@ pub(super) async fn apply<T>(
     table: impl FnOnce(&[T]) -> Table,
     make: impl AsyncFn(&T) -> Result<Changed, Error>,
 ) -> Result<(), Failed> {
-    let Change { noun, done } = change;
+    let Change { noun, done, also } = change;
     let selected = counted(chosen.len() as u64, noun);
     if !yes.yes || chosen.is_empty() {
         if session.json {
@@ -106,15 +108,19 @@ pub(super) async fn apply<T>(
         }
         session.print_table(&table(chosen))?;
         if !chosen.is_empty() {
-            term::say(&format!("leasehold: {selected} would be {done}; add --yes to do it\n"));
+            term::say(&format!("leasehold: {selected} would be {done}{also}; add --yes to do it\n"));
         }
         return Ok(());
     }
-    let (mut changed, mut failed, mut results) = (0, 0, Vec::new());
+    let (mut changed, mut failed, mut results) = (BTreeSet::new(), 0, Vec::new());
     for one in chosen {
+        // The call for another object of the same gang has changed it already.
+        if changed.contains(&name(one)) {
+            continue;
+        }
         match make(one).await {
             Ok(made) => {
-                changed += made.names.len() as u64;
+                changed.extend(made.names.iter().cloned());
                 if !session.json {
                     print(&format!("{} {done} (record {})\n", made.names.join(", "), made.sequence))?;
                 }
@@ -122,7 +128,7 @@ pub(super) async fn apply<T>(
             }
             // The daemon cannot be reached: the rest would fail as well, each after a minute.
             Err(error) if error.problem().is_none() => {
-                term::say(&format!("leasehold: {} of {selected} {done} so far\n", thousands(changed)));
+                term::say(&format!("leasehold: {} of {selected} {done} so far\n", thousands(changed.len() as u64)));
                 return Err(error.into());
             }
             Err(error) => {
@@ -136,10 +142,12 @@ pub(super) async fn apply<T>(
         }
     }
     if session.json {
-        print_json(&json!({ "selected": chosen.len(), "changed": changed, "failed": failed, "results": results }))?;
+        print_json(
+            &json!({ "selected": chosen.len(), "changed": changed.len(), "failed": failed, "results": results }),
+        )?;
     } else {
         let failed = if failed > 0 { format!(", {failed} failed") } else { String::new() };
-        term::say(&format!("leasehold: {selected} selected: {} {done}{failed}\n", thousands(changed)));
+        term::say(&format!("leasehold: {selected} selected: {} {done}{failed}\n", thousands(changed.len() as u64)));
     }
     match failed {
         0 => Ok(()),

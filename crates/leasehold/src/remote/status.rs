@@ -2,7 +2,6 @@
 
 use super::details::{Details, word};
 use super::failure::Failed;
-use super::lease::short;
 use super::session::Session;
 use super::watch::watch_lines;
 use crate::cli::status::StatusArgs;
@@ -71,7 +70,7 @@ fn text(status: &Status, paint: Paint, width: Option<usize>) -> Vec<String> {
         let left = rest(place, status.leases.fenced);
         let what = format!(
             "{} on {} ({}), ended {}{left}",
-            short(&fence.lease),
+            fence.lease,
             fence.node,
             fence.class,
             distance(fence.ended_at, now.0)
@@ -177,7 +176,7 @@ fn queue(queue: &QueueStatus, now: When) -> String {
     let each = queue.priorities.iter().map(|one| format!("{} {}", thousands(one.waiting), one.priority));
     let each = each.collect::<Vec<_>>().join(", ");
     let oldest = queue.oldest_allocation_id.zip(queue.oldest_submitted_at);
-    let oldest = oldest.map_or_else(String::new, |(id, at)| format!(", oldest alloc-{id} {}", distance(at, now.0)));
+    let oldest = oldest.map_or_else(String::new, |(id, at)| format!(", oldest {id} {}", distance(at, now.0)));
     format!("{} waiting{oldest} ({each}); {running}", thousands(queue.waiting))
 }
 
@@ -220,7 +219,7 @@ mod tests {
             { "class": "cpu", "held": 1, "share_permille": 452 }, { "class": "mem", "held": 1, "share_permille": 1 }]);
         let tenant = |n: u64| json!({ "tenant": format!("tenant-{n}"), "tenant_id": n, "leases": 1200, "waiting": 3, "held": held });
         let fence = |n: u64| {
-            json!({ "lease": format!("00000000000000000000000000000{n:03x}"), "node": "n1", "class": "gpu",
+            json!({ "lease": format!("lease-{n}"), "lease_uid": format!("{n:032x}"), "node": "n1", "class": "gpu",
                 "quanta": 7, "ended_at": "2026-01-01T00:00:00Z" })
         };
         let quarantine = |n: u64| {
@@ -236,7 +235,7 @@ mod tests {
             "tenants": many(10, &tenant),
             "tenants_holding": 12,
             "queue": { "waiting": 12, "priorities": [{ "priority": "guaranteed", "waiting": 2 },
-                { "priority": "standard", "waiting": 10 }], "oldest_allocation_id": 42,
+                { "priority": "standard", "waiting": 10 }], "oldest_allocation_id": "alloc-42",
                 "oldest_submitted_at": "2026-01-01T00:57:00Z", "running": 30 },
             "fences": many(10, &fence),
             "quarantines": many(3, &quarantine),

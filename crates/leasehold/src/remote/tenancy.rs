@@ -27,6 +27,7 @@ pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<
                 name: args.name,
                 accounting_tag: args.accounting_tag,
                 contact: args.contact,
+                when_over_quota: None,
                 max_priority: args.max_priority,
                 max_evicted_quanta_per_hour: args.max_evicted_quanta_per_hour,
             };
@@ -52,6 +53,7 @@ fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
         name: args.name.clone(),
         accounting_tag: patch(args.accounting_tag.clone(), clear, TenantField::AccountingTag)?,
         contact: patch(args.contact.clone(), clear, TenantField::Contact)?,
+        when_over_quota: patch(args.when_over_quota, clear, TenantField::WhenOverQuota)?,
         max_priority: patch(priority, clear, TenantField::MaxPriority)?,
         max_evicted_quanta_per_hour: patch(evicted, clear, TenantField::MaxEvictedQuantaPerHour)?,
         max_nodes: patch(args.max_nodes, clear, TenantField::MaxNodes)?,
@@ -104,6 +106,7 @@ fn one_tenant(session: &Session, tenant: &Tenant) -> String {
         .add("max leases", or_dash(tenant.max_leases.map(thousands)))
         .add("max nodes", or_dash(tenant.max_nodes.map(thousands)))
         .add("max priority", word(tenant.max_priority))
+        .add("when over quota", word(tenant.when_over_quota))
         .maybe("max running allocations", tenant.max_concurrent_allocations.map(thousands))
         .maybe("max waiting allocations", tenant.max_pending.map(thousands))
         .maybe("GPU-hour budget", tenant.gpu_hours_budget.map(|hours| of_days(hours, tenant)))
@@ -131,6 +134,7 @@ fn budgets(session: &Session, usage: &TenantUsage) -> String {
     let details = Details::new()
         .add("tenant", &usage.tenant)
         .add("window", days)
+        .maybe("burst allowance", usage.burst_allowance.map(|hours| format!("{} GPU hours", thousands(hours))))
         .add("budget factor", &usage.factor)
         .maybe("fair-share target", usage.fair_share_target.as_ref())
         .add("fair-share deficit", &usage.fair_share_deficit);

@@ -1,6 +1,7 @@
 //! Conversion between quanta and the units of a class.
 
 use super::failure::Failed;
+use super::figures;
 use crate::problem::Problem;
 use leasehold_api::Class;
 use leasehold_client::Client;
@@ -26,17 +27,21 @@ impl Classes {
         })
     }
 
-    /// `6`, `0.5` or `3/7` in the unit of the class; quanta if the class is unknown.
+    /// `6`, `0.5`, `3/7` or `90.57` in the unit of the class; quanta if the class is unknown.
     pub(super) fn display(&self, class: &str, quanta: u64) -> String {
         match self.named(class).and_then(spec) {
-            Some(spec) => quantity::display(Quanta(quanta), &spec),
+            Some(spec) => figures::quantity(&quantity::display(Quanta(quanta), &spec)),
             None => quanta.to_string(),
         }
     }
 
     /// `16 GiB`: adds the unit to an amount that is in the unit of the class already.
     pub(super) fn with_unit(&self, class: &str, amount: &str) -> String {
-        self.named(class).map_or_else(|| amount.to_owned(), |class| format!("{amount} {}", class.unit))
+        let amount = figures::quantity(amount);
+        match self.named(class) {
+            Some(class) => format!("{amount} {}", class.unit),
+            None => amount,
+        }
     }
 }
 

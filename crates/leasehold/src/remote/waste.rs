@@ -1,11 +1,13 @@
 //! `leasehold waste` and `leasehold sensitivity`.
 
-use super::books::filtered;
+use super::books::{filtered, print_with_ids};
 use super::csv::{one_form, print_rows};
 use super::details::{or_dash, word};
 use super::failure::Failed;
 use super::figures::{Scale, small_bar};
-use super::figures::{amounts, bar_width, billionths, columns, field, money, percent, permille, say_as_of, shown};
+use super::figures::{
+    amounts, bar_width, billionths, columns, field, money, percent, permille, quantity, say_as_of, shown,
+};
 use super::lease::short;
 use super::session::Session;
 use crate::cli::books::{Csv, SensitivityArgs, WasteArgs};
@@ -31,10 +33,11 @@ fn costs(all: &[WastedCost]) -> String {
 
 pub(super) async fn waste(session: &Session, args: &WasteArgs) -> Result<(), Failed> {
     let csv = one_form(session, args.csv)?;
-    let by: Vec<String> = args.by.clone().into_iter().collect();
+    let by = args.group.by.clone();
     let (from, to) = session.times.window(&args.window)?;
     let asked = BookQuery { from, to, by: by.clone(), ..filtered(args.filter.clone()) };
     let call = session.client.waste().asking(&asked).maybe("headline", args.headline).query("limit", args.limit);
+    let call = call.maybe("sort", args.sort).maybe("top", args.top);
     if session.json {
         return Ok(crate::output::print_json(&call.json().await?)?);
     }
@@ -69,15 +72,17 @@ fn sums(report: &WasteReport, by: &[String]) -> Table {
     let bars = bar_width().is_some();
     let mut headings: Vec<(&str, Align)> = names.iter().map(|name| (*name, Align::Left)).collect();
     headings.extend([("headline", Align::Left), ("leases", Align::Right), ("held", Align::Right)]);
-    headings.extend([("wasted", Align::Right), ("cost", Align::Right)]);
+    headings.extend([("busy", Align::Right), ("wasted", Align::Right), ("cost", Align::Right)]);
     headings.extend(bars.then_some(("share", Align::Left)));
-    let mut table = Table::new(&headings).shrink_first(&["share", "leases", "held", "project"]);
+    let mut table = Table::new(&headings).shrink_first(&["share", "leases", "held", "busy", "project"]);
     let scale = Scale::of(report.sums.iter().map(|sum| sum.held.as_str()));
     for sum in &report.sums {
         let plain = |text: String| (text, Style::Plain);
         let mut row: Vec<_> = names.iter().map(|name| plain(or_dash(field(&sum.of, name)))).collect();
         row.extend([(word(sum.headline), style(sum.headline)), plain(sum.leases.to_string())]);
-        row.extend([&sum.held, &sum.wasted].map(|amount| plain(scale.show(amount, &sum.unit))));
+        let busy = sum.utilisation.as_ref().and_then(|used| used.permille).map(|busy| permille(busy.into()));
+        row.extend([plain(scale.show(&sum.held, &sum.unit)), plain(or_dash(busy))]);
+        row.push(plain(scale.show(&sum.wasted, &sum.unit)));
         row.push(plain(costs(&sum.wasted_cost)));
         if bars {
             let part = |text: &str| billionths(text).unwrap_or(0);
@@ -151,7 +156,7 @@ fn fragmented(report: &WasteReport) -> Table {
         [("node", Align::Left), ("class", Align::Left), ("free in parts", Align::Right), ("devices", Align::Right)];
     let mut table = Table::new(&headings);
     for line in &report.fragmented {
-        let free = format!("{} {}", line.free_in_parts, line.unit);
+        let free = format!("{} {}", quantity(&line.free_in_parts), line.unit);
         table.row([line.node.clone(), line.class.clone(), free, line.devices.to_string()]);
     }
     table
@@ -162,19 +167,22 @@ fn waste_csv(csv: Csv, report: &WasteReport, by: &[String]) -> Result<(), Failed
     let names = columns(by, report.sums.iter().map(|sum| &sum.of));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
-    headings.extend(["headline", "leases", "unit", "held", "wasted", "currency", "wasted_cost"]);
+    headings.extend(["headline", "leases", "unit", "held", "wasted", "currency", "wasted_cost", "covered", "busy"]);
     let mut rows = Vec::new();
     for sum in &report.sums {
         let mut row = vec![report.stretch.from.to_string(), report.stretch.to.to_string()];
         row.extend(names.iter().map(|name| field(&sum.of, name).unwrap_or_default()));
         row.extend([word(sum.headline), sum.leases.to_string(), sum.unit.clone()]);
         row.extend([sum.held.clone(), sum.wasted.clone()]);
+        let used = sum.utilisation.as_ref().map(|used| vec![used.covered.clone(), used.busy.clone()]);
+        let used = used.unwrap_or_else(|| vec![String::new(); 2]);
         let none = [WastedCost { currency: String::new(), amount: String::new() }];
         let costs = if sum.wasted_cost.is_empty() { &none[..] } else { &sum.wasted_cost };
-        let with = |cost: &WastedCost| [row.clone(), vec![cost.currency.clone(), cost.amount.clone()]].concat();
-        rows.extend(costs.iter().map(with));
+        let with =
+            |cost: &WastedCost| [row.clone(), vec![cost.currency.clone(), cost.amount.clone()], used.clone()].concat();
+        rows.extend(costs.iter().map(|cost| (Some(&sum.of), with(cost))));
     }
-    print_rows(csv, &headings, rows)
+    print_with_ids(csv, &names, headings, rows.into_iter())
 }
 
 pub(super) async fn sensitivity(session: &Session, args: &SensitivityArgs) -> Result<(), Failed> {

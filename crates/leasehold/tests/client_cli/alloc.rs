@@ -1,6 +1,6 @@
 //! `leasehold alloc …` and the budgets of tenants, against a real daemon.
 
-use super::{Daemon, refuses, tells};
+use super::{AllocationNumber as _, Daemon, refuses, tells};
 use serde_json::json;
 
 const MINE: &str = "--tenant physics --project lattice";
@@ -12,12 +12,12 @@ fn a_gang_is_submitted_followed_and_completed() {
     let first =
         daemon.json(&format!("alloc submit --gpu 1 --mem 8GiB --replicas 2 --walltime 1h --together rack {MINE}"));
     assert_eq!((&first["state"], first["replicas"].as_array().map(Vec::len)), (&json!("running"), Some(2)));
-    let id = first["id"].as_u64().expect("a number");
+    let id = first["id"].allocation();
     let listed = daemon.run("alloc list").ok();
     tells(&listed, &[&format!("alloc-{id}"), "running", "2 × 1 GPU + 8 GiB", "in 59m"]);
     let waits = daemon.run(&format!("alloc submit --gpu 4 --walltime 1h {MINE}")).ok();
     tells(&waits, &["waits in the queue; `leasehold alloc show alloc-"]);
-    let waiting = daemon.json("alloc list --state pending")["allocations"][0]["id"].as_u64().expect("one waits");
+    let waiting = daemon.json("alloc list --state pending")["allocations"][0]["id"].allocation();
     let shown = daemon.run(&format!("alloc show alloc-{waiting}")).ok();
     tells(&shown, &["1st, 2 GPU of gpu-h100 short", "starts by", "walltime"]);
     let bytes = daemon.run(&format!("alloc checkpoint {id} --bytes 4096 --took 0s")).ok();
@@ -34,7 +34,7 @@ fn a_gang_is_submitted_followed_and_completed() {
     daemon.run(&format!("alloc cancel alloc-{waiting}")).ok();
     let staged = daemon.json(&format!("alloc submit --gpu 4 --staged --walltime 1h {MINE} --wait"));
     assert_eq!(staged["state"], "staging", "{staged}");
-    let id = staged["id"].as_u64().expect("a number");
+    let id = staged["id"].allocation();
     assert_eq!(daemon.run(&format!("alloc start {id}")).ok().out, format!("alloc-{id} is running\n"));
 }
 

@@ -42,7 +42,8 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
         "{answer}"
     );
     let csv = daemon.run("usage --by workload,app-instance --class gpu-h100 --csv").ok().out;
-    let heading = "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak";
+    let heading =
+        "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak,covered,busy,class_id";
     assert_eq!(csv.lines().next(), Some(heading));
     assert!(csv.contains("Z,\"train,me\",,gpu-h100,gpu,h100,GPU,"), "{csv}");
     let none = daemon.run("usage --user ada --tenant physics --priority guaranteed").ok();
@@ -58,9 +59,9 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     for window in ["--window 1w", "--from 1w", "--from last-week", "--from yesterday --to tomorrow", "--from month"] {
         assert_eq!(daemon.json(&format!("usage {window}"))["lines"].as_array().map(Vec::len), Some(2), "{window}");
     }
-    assert!(
-        daemon.run("cost --by tenant,kind --csv").ok().out.starts_with("from,to,tenant,kind,currency,amount,exact\n")
-    );
+    let csv = daemon.run("cost --by tenant,kind --csv").ok().out;
+    assert!(csv.starts_with("from,to,tenant,kind,currency,amount,exact,tenant_id\n"), "{csv}");
+    assert!(csv.lines().last().is_some_and(|line| line.starts_with("total,,,,EUR,")), "{csv}");
     assert_eq!(daemon.json("cost")["total"][0]["currency"], "EUR");
     tells(&daemon.run("cost rate --by tenant,class").ok(), &["chemistry", "36.00", "total", "EUR"]);
     tells(
@@ -68,7 +69,7 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
         &["so far", "if every lease ends at its deadline", "EUR"],
     );
     let csv = daemon.run("cost forecast --csv").ok().out;
-    assert!(csv.starts_with("what,currency,amount,exact\naccrued,EUR,"), "{csv}");
+    assert!(csv.starts_with("what,currency,amount,exact,of\naccrued,EUR,"), "{csv}");
 
     let capacity = daemon.run("usage capacity --by node").ok();
     tells(&capacity, &["node", "capacity", "fenced", "idle", "gpu-1", "gpu-h100", " %"]);
@@ -80,6 +81,9 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
     let csv = daemon.run("waste --csv --by project").ok().out;
     assert!(csv.starts_with("from,to,project,class,kind,tier,headline,leases,unit,held,wasted,"), "{csv}");
     assert_eq!(daemon.json("waste --headline premium-waste --limit 3")["leases"], json!([]));
+    tells(&daemon.run("waste --by user,project --sort cost --top 1").ok(), &["Total", "project", "wasted"]);
+    tells(&daemon.run("usage --peak --utilisation --by kind,tenant").ok(), &["kind", "peak", "busy", "physics", "GPU"]);
+    daemon.run("node list --empty-for 1000h").ok();
     daemon.run("sensitivity --from 7d --json").ok();
 }
 

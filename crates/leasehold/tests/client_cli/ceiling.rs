@@ -1,6 +1,6 @@
 //! `leasehold ceiling …`, against a real daemon.
 
-use super::{Daemon, refuses, tells};
+use super::{AllocationNumber as _, Daemon, refuses, tells};
 use serde_json::json;
 
 const MINE: &str = "--tenant physics --project lattice";
@@ -17,7 +17,7 @@ fn a_ceiling_is_set_shown_and_holds() {
     refuses(&daemon.run(&format!("lease request --gpu 1 --ttl 1h {MINE}")), 1, "ceiling_exceeded");
     let waits = daemon.run(&format!("alloc submit --gpu 1 --walltime 30m {MINE}")).ok();
     tells(&waits, &["waits"]);
-    let id = daemon.json("alloc list --state pending")["allocations"][0]["id"].as_u64().expect("one waits");
+    let id = daemon.json("alloc list --state pending")["allocations"][0]["id"].allocation();
     tells(&daemon.run(&format!("alloc show {id}")).ok(), &["waiting for cost headroom", "reserved 3600"]);
     tells(&daemon.run(&format!("alloc explain {id}")).ok(), &["cost ceilings", "5000", "refused"]);
     daemon.run("ceiling set lattice --soft 10 --app-instance 7").ok();

@@ -1,6 +1,6 @@
 //! `lease explain`, `alloc explain`, `node explain` and `audit replay`, against a real daemon and its files.
 
-use super::{Daemon, refuses, tells};
+use super::{AllocationNumber as _, Daemon, refuses, tells};
 use serde_json::Value;
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ fn decisions_are_explained_and_replayed() {
     );
     refuses(&daemon.run(&format!("lease request --gpu 5 --ttl 10m {MINE}")), 1, "no_capacity");
     let waits = daemon.json(&format!("alloc submit --gpu 4 --walltime 1h {MINE}"));
-    let id = waits["id"].as_u64().expect("a number");
+    let id = waits["id"].allocation();
     tells(&daemon.run(&format!("alloc explain alloc-{id}")).ok(), &["alloc"]);
     tells(&daemon.run("node explain gpu-1").ok(), &["gpu-1", "gpu-h100"]);
     refuses(&daemon.run("lease explain 00000000000000000000000000000000"), 1, "lease_not_found");
@@ -82,10 +82,10 @@ fn a_victim_sees_why_it_is_evicted_and_its_grace_period() {
     daemon.run("tenant create chemistry --max-priority guaranteed").ok();
     daemon.run("project create bonds --tenant chemistry").ok();
     let victim = daemon.json(&format!("alloc submit --gpu 4 --walltime 2h --priority scavenger {MINE}"));
-    let victim = victim["id"].as_u64().expect("a number");
+    let victim = victim["id"].allocation();
     let guaranteed = "--priority guaranteed --walltime 1h --tenant chemistry --project bonds";
     let waits = daemon.json(&format!("alloc submit --gpu 4 {guaranteed}"));
-    let waits = waits["id"].as_u64().expect("a number");
+    let waits = waits["id"].allocation();
     until(&daemon, &format!("alloc show alloc-{waits}"), |shown| shown["waiting"]["reason"] == "victims");
     let records = daemon.run("audit export --kind preemption.decided").ok().lines();
     let by = records.first().expect("an eviction")["sequence"].as_u64().expect("a sequence");
@@ -141,7 +141,7 @@ fn a_placement_is_explained_with_weights_and_units() {
     );
     // A gang shows the node of each replica.
     let gang = daemon.json(&format!("alloc submit --gpu 1 --replicas 3 --walltime 1h {MINE}"));
-    let gang = gang["id"].as_u64().expect("a number");
+    let gang = gang["id"].allocation();
     let told = daemon.run(&format!("alloc explain alloc-{gang}")).ok();
     tells(&told, &["replicas", "candidates for replica 1", "gpu-1"]);
 }

@@ -1,6 +1,6 @@
 //! Leases and allocations of the past on the command line.
 
-use super::{Daemon, granted, refuses, tells};
+use super::{AllocationNumber as _, Daemon, granted, refuses, tells};
 
 #[test]
 fn lease_list_shows_who_was_on_a_node_at_a_time() {
@@ -50,7 +50,7 @@ fn status_shows_everything_at_once() {
 fn ended_allocations_can_be_listed() {
     let daemon = Daemon::with_cluster();
     let submitted = daemon.by("ci.token", "alloc submit --gpu 1 --walltime 10m --workload train --json").ok().json();
-    let id = submitted["id"].as_u64().expect("a number");
+    let id = submitted["id"].allocation();
     daemon.by("ci.token", &format!("alloc complete alloc-{id} --exit-status 0")).ok();
     assert!(!daemon.run("alloc list").ok().out.contains(&format!("alloc-{id}")));
     for query in ["--state completed", "--from today", "--from 1h --tenant physics --project lattice"] {

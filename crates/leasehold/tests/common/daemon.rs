@@ -233,6 +233,18 @@ pub(crate) fn tells(said: &Said, words: &[&str]) {
 /// The short name of the first lease of a grant.
 pub(crate) fn granted(said: Said) -> String {
     let said = said.ok();
-    let id = said.json()["leases"][0]["id"].as_str().expect("an id").to_owned();
-    format!("lease-{}", u64::from_str_radix(&id[16..], 16).expect("hex"))
+    said.json()["leases"][0]["id"].as_str().expect("an id").to_owned()
+}
+
+/// The number in the ID of an allocation.
+pub(crate) trait AllocationNumber {
+    fn allocation(&self) -> u64;
+}
+
+impl AllocationNumber for Value {
+    #[track_caller]
+    fn allocation(&self) -> u64 {
+        let number = self.as_str().and_then(|id| id.strip_prefix("alloc-")?.parse().ok());
+        number.unwrap_or_else(|| panic!("{self} is not the ID of an allocation"))
+    }
 }

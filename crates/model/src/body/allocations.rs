@@ -1,12 +1,12 @@
 //! The life of an allocation: one record for each step of it (SEMANTICS 5).
 
 use super::{Leases, Members};
-use crate::allocation::{AllocationSpec, AttemptEnd};
+use crate::allocation::{AllocationSpec, AttemptEnd, WhenOverQuota};
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
 use crate::id::{AllocationNo, LeaseNo, NodeNo};
 use crate::instant::Span;
-use crate::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX};
+use crate::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, RESERVATIONS_TAKEN_MAX};
 use crate::policy::{DenyCause, Priority};
 
 use super::admission::Member;
@@ -14,6 +14,10 @@ use super::admission::Member;
 fields! {
     /// An allocation was submitted and waits in the queue. Its number is this record's sequence.
     pub struct AllocationSubmitted { pub spec: AllocationSpec }
+    added {
+        /// What the request said about exceeded quotas; absent if it left that to the tenant's default.
+        1 pub when_over_quota: Option<WhenOverQuota>,
+    }
 }
 fields! {
     /// An allocation could never start, even on an empty cluster, and was not queued.
@@ -21,6 +25,10 @@ fields! {
         pub spec: AllocationSpec,
         pub rules_version: u32,
         pub cause: DenyCause,
+    }
+    added {
+        /// As in `allocation.submitted`.
+        1 pub when_over_quota: Option<WhenOverQuota>,
     }
 }
 fields! {
@@ -141,4 +149,65 @@ impl Field for PreemptionDecided {
 fields! {
     /// A reservation was dropped, because a victim was fenced or a node became unavailable.
     pub struct ReservationDropped { pub allocation: AllocationNo }
+}
+
+/// An allocation took over reservations of lower priority, and evicted what was still missing (SEMANTICS 11). It waits
+/// for the teardown of its victims and of the leases that those reservations waited for; their holders wait in the
+/// queue again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReservationTakenOver {
+    /// The allocation that takes over.
+    pub allocation: AllocationNo,
+    pub priority: Priority,
+    pub rules_version: u32,
+    /// One per replica, in the order of placement.
+    pub places: Vec<ReplicaPlacement>,
+    /// Leases that are evicted by this decision; possibly none.
+    pub victims: Leases,
+    /// Leases that were ending already; possibly none.
+    pub awaited: Leases,
+    /// The allocations whose reservations are dropped, by number.
+    pub dropped: Vec<AllocationNo>,
+}
+
+impl Field for ReservationTakenOver {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!((1..=ALLOCATION_LEASES_MAX).contains(&self.places.len()), "a gang of at most 1024");
+        assert!((1..=RESERVATIONS_TAKEN_MAX).contains(&self.dropped.len()), "at least one reservation is taken over");
+        self.allocation.put(out);
+        self.priority.put(out);
+        self.rules_version.put(out);
+        put_varint(self.places.len() as u64, out);
+        self.places.iter().for_each(|place| place.put(out));
+        self.victims.put_any(out);
+        self.awaited.put_any(out);
+        put_varint(self.dropped.len() as u64, out);
+        let mut next = 0;
+        for dropped in &self.dropped {
+            assert!(dropped.0 >= next, "allocation numbers in a record increase");
+            put_varint(dropped.0 - next, out);
+            next = dropped.0.saturating_add(1);
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (allocation, priority, rules_version) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+        let n = r.count(ALLOCATION_LEASES_MAX)?;
+        if n == 0 {
+            return Err(DecodeError::Forbidden("a reservation of nothing"));
+        }
+        let places = (0..n).map(|_| ReplicaPlacement::get(r)).collect::<Result<_, _>>()?;
+        let (victims, awaited) = (Leases::get_any(r)?, Leases::get_any(r)?);
+        let n = r.count(RESERVATIONS_TAKEN_MAX)?;
+        if n == 0 {
+            return Err(DecodeError::Forbidden("no reservation that is taken over"));
+        }
+        let (mut dropped, mut next) = (Vec::with_capacity(n), Some(0u64));
+        for _ in 0..n {
+            let step = r.varint()?;
+            let number = next.and_then(|next| next.checked_add(step)).ok_or(DecodeError::BadInteger)?;
+            dropped.push(AllocationNo(number));
+            next = number.checked_add(1);
+        }
+        Ok(Self { allocation, priority, rules_version, places, victims, awaited, dropped })
+    }
 }

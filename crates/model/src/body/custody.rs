@@ -54,14 +54,17 @@ fields! {
 fields! {
     /// Claimed nodes were released; they are offline until they are wiped. The head names the former claimer.
     pub struct NodesReleased { pub nodes: Nodes }
+    added { /** The sequence of the record that claimed them. */ 1 pub claim: Option<u64> }
 }
 fields! {
     /// The wipe was confirmed; the node is open again.
     pub struct NodeWiped { pub node: NodeNo }
+    added { /** The sequence of the claim that ended. The head names the former claimer. */ 1 pub claim: Option<u64> }
 }
 fields! {
     /// The wipe failed or was not confirmed in time; the node is offline until an operator clears it.
     pub struct NodeQuarantined { pub node: NodeNo, pub cause: QuarantineCause }
+    added { /** The sequence of the claim that ended. The head names the former claimer. */ 1 pub claim: Option<u64> }
 }
 fields! {
     /// An operator declared the node clean.

@@ -66,6 +66,23 @@ impl Field for Leases {
     }
 }
 
+impl Leases {
+    /// Encodes a list that may be empty.
+    pub(super) fn put_any(&self, out: &mut Vec<u8>) {
+        if self.0.is_empty() { put_varint(0, out) } else { self.put(out) }
+    }
+
+    pub(super) fn get_any(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (mut leases, mut last) = (SmallVec::new(), None);
+        for _ in 0..r.count(LEASES_PER_RECORD_MAX)? {
+            let lease = get_next(last, r)?;
+            leases.push(lease);
+            last = Some(lease);
+        }
+        Ok(Self(leases))
+    }
+}
+
 #[inline(always)]
 fn get_leases(r: &mut Reader<'_>, mut each: impl FnMut(LeaseNo)) -> Result<(), DecodeError> {
     let mut last = None;

@@ -1,9 +1,10 @@
 //! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
 
-use leasehold_model::TenantSettings;
+use crate::arbitrary_allocations::belongs_to;
+use crate::arbitrary_quotas::{fractions, further_scopes, limits, temporary_limits, tenant_puts};
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
-use leasehold_model::policy::{Strategy as PlacementStrategy, TeardownCause};
+use leasehold_model::policy::Strategy as PlacementStrategy;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Factors, PerKind, Prices};
 use leasehold_model::*;
 use proptest::collection::{btree_map, vec};
@@ -36,7 +37,7 @@ pub(crate) fn spans() -> BoxedStrategy<Span> {
     ]
     .boxed()
 }
-fn instants() -> BoxedStrategy<Instant> {
+pub(crate) fn instants() -> BoxedStrategy<Instant> {
     let recent = 1_767_225_600_000_000_000u64..1_798_761_600_000_000_000;
     prop_oneof![6 => recent.prop_map(Instant), 1 => any::<u64>().prop_map(Instant), 1 => Just(Instant::MAX)].boxed()
 }
@@ -61,13 +62,13 @@ pub(crate) fn priorities() -> impl Strategy<Value = Priority> + Clone {
 fn quanta() -> impl Strategy<Value = Quanta> {
     u64s().prop_map(Quanta)
 }
-fn tenants() -> impl Strategy<Value = TenantNo> {
+pub(crate) fn tenants() -> impl Strategy<Value = TenantNo> {
     u32s().prop_map(TenantNo)
 }
 fn projects() -> impl Strategy<Value = ProjectNo> {
     u32s().prop_map(ProjectNo)
 }
-fn users() -> impl Strategy<Value = UserNo> {
+pub(crate) fn users() -> impl Strategy<Value = UserNo> {
     u32s().prop_map(UserNo)
 }
 fn pools() -> impl Strategy<Value = PoolNo> {
@@ -143,28 +144,18 @@ fn per_priority() -> impl Strategy<Value = PerPriority> {
 fn scopes() -> impl Strategy<Value = QuotaScope> {
     let node = prop_oneof![Just(NodeScope::All), nodes().prop_map(NodeScope::One), Just(NodeScope::Each)];
     let parts = (option::of(projects()), option::of(classes()), option::of(pools()), option::of(priorities()));
-    (tenants(), parts, node).prop_map(|(tenant, (project, class, pool, priority), node)| QuotaScope {
-        tenant,
-        project,
-        class,
-        pool,
-        node,
-        priority,
+    (tenants(), parts, node, further_scopes()).prop_map(|(tenant, (project, class, pool, priority), node, further)| {
+        QuotaScope { tenant, project, class, pool, node, priority, further }
     })
-}
-fn limits() -> impl Strategy<Value = LimitKind> {
-    prop_oneof![
-        u64s().prop_map(|limit| LimitKind::Hard { limit }),
-        u64s().prop_map(|limit| LimitKind::Soft { limit }),
-        (u64s(), u64s(), spans()).prop_map(|(limit, burst_limit, burst_ttl)| LimitKind::Burst {
-            limit,
-            burst_limit,
-            burst_ttl
-        }),
-    ]
 }
 fn causes() -> impl Strategy<Value = DenyCause> {
     prop_oneof![
+        (quotas(), fractions(), fractions(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::KindQuota {
+            quota,
+            used,
+            requested,
+            limit
+        }),
         (quotas(), u64s(), u64s(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::Quota {
             quota,
             used,
@@ -321,14 +312,6 @@ fn pool_puts() -> impl Strategy<Value = PoolPut> {
     )
 }
 
-fn tenant_puts() -> impl Strategy<Value = TenantPut> {
-    (tenants(), names(), option::of(names()), priorities(), option::of(u64s()), option::of(names())).prop_map(
-        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour, contact)| TenantPut {
-            tenant,
-            settings: TenantSettings { name, accounting_tag, max_priority, max_evicted_quanta_per_hour, contact },
-        },
-    )
-}
 fn starts() -> impl Strategy<Value = Started> {
     let clock = option::of((instants(), instants()));
     (u64s(), names(), u32s(), clock).prop_map(|(epoch, software, rules_version, clock)| Started {
@@ -470,12 +453,10 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(projects().prop_map(|project| ProjectDeleted { project })),
         body((users(), tenants(), names()).prop_map(|(user, tenant, name)| UserPut { user, tenant, name })),
         body(users().prop_map(|user| UserDeleted { user })),
-        body((quotas(), scopes(), words(Measure::ALL), limits()).prop_map(|(quota, scope, measure, limit)| QuotaPut {
-            quota,
-            scope,
-            measure,
-            limit,
-        })),
+        body((quotas(), scopes(), words(Measure::ALL), limits(), temporary_limits()).prop_map(
+            |(quota, scope, measure, limit, temporary)| QuotaPut { quota, scope, measure, limit, temporary },
+        )),
+        body(quotas().prop_map(|quota| QuotaUntilReached { quota })),
         body(quotas().prop_map(|quota| QuotaDeleted { quota })),
         body(quotas().prop_map(|quota| BurstEnded { quota })),
         body(node_puts()),
@@ -488,18 +469,17 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(denied()),
         body(renewed()),
         body((reported(), any::<bool>()).prop_map(|(leases, closed)| Released { leases, closed })),
-        body((leases(), any::<bool>()).prop_map(|(leases, closed)| Expired { leases, closed })),
-        body((leases(), spans()).prop_map(|(leases, grace)| Revoked { leases, grace })),
-        body(
-            (leases(), words(TeardownCause::ALL), any::<bool>()).prop_map(|(leases, cause, closed)| TeardownStarted {
-                leases,
-                cause,
-                closed,
-            }),
-        ),
-        body((nodes(), leases()).prop_map(|(node, leases)| TornDown { node, leases })),
-        body(leases().prop_map(|leases| Fenced { leases })),
-        body(leases().prop_map(|leases| Unfenced { leases })),
+        body((leases(), any::<bool>(), belongs_to()).prop_map(|(leases, closed, belongs_to)| Expired {
+            leases,
+            closed,
+            belongs_to,
+        })),
+        body((leases(), spans(), belongs_to()).prop_map(|(leases, grace, belongs_to)| Revoked {
+            leases,
+            grace,
+            belongs_to,
+        })),
+        body((leases(), belongs_to()).prop_map(|(leases, belongs_to)| Fenced { leases, belongs_to })),
         body(reported().prop_map(|leases| ActivityReported { leases })),
         body(
             (nodes(), priorities(), u32s(), leases()).prop_map(|(node, priority, rules_version, victims)| Preempted {

@@ -3,6 +3,7 @@
 
 use crate::arbitrary::{leases, members, names, priorities, profiles, spans, u32s, u64s, words};
 use leasehold_model::body::*;
+use leasehold_model::policy::TeardownCause;
 use leasehold_model::*;
 use proptest::collection::{btree_set, vec};
 use proptest::option;
@@ -68,7 +69,8 @@ fn lives() -> BoxedStrategy<Body> {
         body.into()
     }
     prop_oneof![
-        specs().prop_map(|spec| body(AllocationSubmitted { spec })),
+        (specs(), option::of(words(WhenOverQuota::ALL)))
+            .prop_map(|(spec, when_over_quota)| body(AllocationSubmitted { spec, when_over_quota })),
         (numbers(), u32s(), u64s(), u32s(), u32s()).prop_map(|(allocation, attempt, first, leases, rules_version)| {
             body(AllocationPlaced { allocation, attempt, first_lease: LeaseNo(first), leases, rules_version })
         }),
@@ -101,11 +103,30 @@ fn decisions() -> BoxedStrategy<Body> {
             }
         ),
         numbers().prop_map(|allocation| ReservationDropped { allocation }.into()),
+        (
+            (numbers(), priorities(), u32s(), vec(place(), 1..5)),
+            (option::of(leases()), option::of(leases()), btree_set(numbers(), 1..9)),
+        )
+            .prop_map(|((allocation, priority, rules_version, places), (victims, awaited, dropped))| {
+                let (victims, awaited) = (victims.unwrap_or_default(), awaited.unwrap_or_default());
+                let dropped = dropped.into_iter().collect();
+                ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
+            }),
         (u32s(), budgets()).prop_map(|(tenant, budgets)| BudgetsPut { tenant: TenantNo(tenant), budgets }.into()),
-        (specs(), u32s()).prop_map(|(spec, rules_version)| {
+        (specs(), u32s(), option::of(words(WhenOverQuota::ALL))).prop_map(|(spec, rules_version, when_over_quota)| {
             let cause = DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 };
-            AllocationDenied { spec, rules_version, cause }.into()
+            AllocationDenied { spec, rules_version, cause, when_over_quota }.into()
         }),
+        (leases(), words(TeardownCause::ALL), any::<bool>(), belongs_to()).prop_map(
+            |(leases, cause, closed, belongs_to)| TeardownStarted { leases, cause, closed, belongs_to }.into()
+        ),
+        (u32s().prop_map(NodeNo), leases(), belongs_to()).prop_map(|(node, leases, belongs_to)| TornDown {
+            node,
+            leases,
+            belongs_to
+        }
+        .into()),
+        (leases(), belongs_to()).prop_map(|(leases, belongs_to)| Unfenced { leases, belongs_to }.into()),
     ]
     .boxed()
 }
@@ -117,9 +138,10 @@ fn custody() -> BoxedStrategy<Body> {
     prop_oneof![
         option::of(u64s()).prop_map(|pool_size| SensitiveChanged { pool_size }.into()),
         nodes().prop_map(|nodes| NodesClaimed { nodes }.into()),
-        nodes().prop_map(|nodes| NodesReleased { nodes }.into()),
-        node().prop_map(|node| NodeWiped { node }.into()),
-        (node(), words(QuarantineCause::ALL)).prop_map(|(node, cause)| NodeQuarantined { node, cause }.into()),
+        nodes().prop_map(|nodes| NodesReleased { nodes, claim: None }.into()),
+        node().prop_map(|node| NodeWiped { node, claim: None }.into()),
+        (node(), words(QuarantineCause::ALL))
+            .prop_map(|(node, cause)| NodeQuarantined { node, cause, claim: None }.into()),
         node().prop_map(|node| QuarantineCleared { node }.into()),
     ]
     .boxed()
@@ -127,4 +149,15 @@ fn custody() -> BoxedStrategy<Body> {
 
 pub(crate) fn bodies() -> BoxedStrategy<Body> {
     prop_oneof![4 => lives(), 2 => decisions(), 1 => custody()].boxed()
+}
+
+/// What the leases of a record belong to.
+pub(crate) fn belongs_to() -> impl Strategy<Value = Option<BelongsTo>> {
+    let correlation =
+        prop_oneof![any::<u128>().prop_map(Correlation::Given), any::<u64>().prop_map(Correlation::Derived)];
+    let belongs_to = (option::of(any::<u64>()), correlation).prop_map(|(allocation, correlation)| BelongsTo {
+        allocation: allocation.map(leasehold_model::AllocationNo),
+        correlation,
+    });
+    option::of(belongs_to)
 }

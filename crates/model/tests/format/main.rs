@@ -5,6 +5,7 @@
 
 mod arbitrary;
 mod arbitrary_allocations;
+mod arbitrary_quotas;
 mod golden_bytes;
 mod of_journals;
 mod refusals;

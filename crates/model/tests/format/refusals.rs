@@ -198,8 +198,8 @@ fn what_would_be_refused_cannot_be_sealed() {
     prices.kinds.0[0].0 += 1;
     let dear = body::RateCardPut { card: 0, pool: None, from: NEW_YEAR, prices };
     for record in [
-        Record::new(0, NEW_YEAR, body::Fenced { leases: Leases::default() }),
-        Record::new(0, NEW_YEAR, body::Fenced { leases: too_many }),
+        Record::new(0, NEW_YEAR, body::Fenced { leases: Leases::default(), belongs_to: None }),
+        Record::new(0, NEW_YEAR, body::Fenced { leases: too_many, belongs_to: None }),
         Record::new(0, NEW_YEAR, body::ActivityReported { leases: ReportedLeases::default() }),
         Record::new(0, NEW_YEAR, granted),
         Record::new(0, NEW_YEAR, wide),

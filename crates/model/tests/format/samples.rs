@@ -107,11 +107,24 @@ pub(crate) fn denied(cause: DenyCause) -> Denied {
 }
 
 pub(crate) fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
-    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit }
+    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit, temporary: None }
+}
+
+/// A quota with everything that was added later.
+fn quota_in_full() -> QuotaPut {
+    let further = FurtherScope {
+        kind: Some(ResourceKind::Gpu),
+        user: Some(HolderScope::One(UserNo(3))),
+        app_instance: Some(HolderScope::Each),
+        and_above: true,
+    };
+    let scope = QuotaScope { priority: Some(Priority::Standard), further, ..whole_tenant() };
+    let temporary = Some(TemporaryLimit { limit: LimitKind::Soft { limit: 9 }, until: NEW_YEAR });
+    QuotaPut { temporary, ..quota(scope, LimitKind::Hard { limit: 7 }) }
 }
 
 pub(crate) fn whole_tenant() -> QuotaScope {
-    QuotaScope { tenant: TenantNo(1), project: None, class: None, pool: None, node: NodeScope::All, priority: None }
+    QuotaScope::of_tenant(TenantNo(1))
 }
 
 /// Prices with a line of everything, from nothing to the most there may be.
@@ -233,13 +246,14 @@ fn bodies() -> Vec<Body> {
         Renewed { renewals: smallvec![renewal(42, 7200, Some(activity())), renewal(50, 3600, None)] }.into(),
         Released { leases: reported(None), closed: true }.into(),
         Released { leases: reported(Some(activity())), closed: false }.into(),
-        Expired { leases: leases(&[42, 43, 400]), closed: false }.into(),
-        Revoked { leases: leases(&[42]), grace: Span::from_secs(60) }.into(),
-        TeardownStarted { leases: leases(&[42]), cause: TeardownCause::Ready, closed: false }.into(),
-        TeardownStarted { leases: leases(&[42]), cause: TeardownCause::GraceEnded, closed: true }.into(),
-        TornDown { node: NodeNo(300), leases: leases(&[42]) }.into(),
-        Fenced { leases: leases(&[42]) }.into(),
-        Unfenced { leases: leases(&[42]) }.into(),
+        Expired { leases: leases(&[42, 43, 400]), closed: false, belongs_to: None }.into(),
+        Revoked { leases: leases(&[42]), grace: Span::from_secs(60), belongs_to: None }.into(),
+        TeardownStarted { leases: leases(&[42]), cause: TeardownCause::Ready, closed: false, belongs_to: None }.into(),
+        TeardownStarted { leases: leases(&[42]), cause: TeardownCause::GraceEnded, closed: true, belongs_to: None }
+            .into(),
+        TornDown { node: NodeNo(300), leases: leases(&[42]), belongs_to: None }.into(),
+        Fenced { leases: leases(&[42]), belongs_to: None }.into(),
+        Unfenced { leases: leases(&[42]), belongs_to: None }.into(),
         ActivityReported { leases: reported(Some(activity())) }.into(),
         Preempted { node: NodeNo(300), priority: Priority::Guaranteed, rules_version: 1, victims: leases(&[7, 42]) }
             .into(),
@@ -268,7 +282,7 @@ pub(crate) fn head_in_full(sequence: u64) -> Record {
         dra_claim_id: Some(name("claim-9")),
         signers: smallvec![[0x33; 32]],
         continues: true,
-        ..Record::new(sequence, NEW_YEAR, Revoked { leases: leases(&[42]), grace: Span::ZERO })
+        ..Record::new(sequence, NEW_YEAR, Revoked { leases: leases(&[42]), grace: Span::ZERO, belongs_to: None })
     }
 }
 
@@ -353,12 +367,14 @@ fn later_bodies() -> Vec<Body> {
         scored(Some(profile()), Weighing::Custom(weights())).into(),
         BudgetsPut { tenant: TenantNo(1), budgets: Budgets::NONE }.into(),
         BudgetsPut { tenant: TenantNo(300), budgets: budgets() }.into(),
-        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]) }.into(),
-        AllocationSubmitted { spec: gang() }.into(),
+        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]), when_over_quota: None }
+            .into(),
+        AllocationSubmitted { spec: gang(), when_over_quota: None }.into(),
         AllocationDenied {
             spec: gang(),
             rules_version: 1,
             cause: DenyCause::Quota { quota: QuotaNo(5), used: 195, requested: 10, limit: 200 },
+            when_over_quota: None,
         }
         .into(),
         AllocationPlaced {
@@ -411,10 +427,10 @@ fn later_bodies() -> Vec<Body> {
         SensitiveChanged { pool_size: None }.into(),
         SensitiveChanged { pool_size: Some(300) }.into(),
         NodesClaimed { nodes: [NodeNo(0), NodeNo(1), NodeNo(300)].into_iter().collect() }.into(),
-        NodesReleased { nodes: [NodeNo(300), NodeNo(u32::MAX)].into_iter().collect() }.into(),
-        NodeWiped { node: NodeNo(300) }.into(),
-        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeFailed }.into(),
-        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut }.into(),
+        NodesReleased { nodes: [NodeNo(300), NodeNo(u32::MAX)].into_iter().collect(), claim: None }.into(),
+        NodeWiped { node: NodeNo(300), claim: None }.into(),
+        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeFailed, claim: None }.into(),
+        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut, claim: None }.into(),
         QuarantineCleared { node: NodeNo(300) }.into(),
         ceiling(None, Amount(1_500_000_000_000), CeilingMode::Hard).into(),
         ceiling(Some(AppInstanceNo(300)), Amount(1), CeilingMode::Soft).into(),
@@ -432,7 +448,51 @@ fn later_bodies() -> Vec<Body> {
         Converted { format_version: 2 }.into(),
         TailResolved { action: TailAction::Cut, records: 300, bytes: 70_000 }.into(),
         TailResolved { action: TailAction::Accepted, records: 1, bytes: 0 }.into(),
+        Expired { leases: leases(&[42]), closed: false, belongs_to: given() }.into(),
+        Revoked { leases: leases(&[42]), grace: Span::from_secs(60), belongs_to: derived() }.into(),
+        TeardownStarted { leases: leases(&[42]), cause: TeardownCause::GraceEnded, closed: true, belongs_to: given() }
+            .into(),
+        TornDown { node: NodeNo(300), leases: leases(&[42]), belongs_to: derived() }.into(),
+        Fenced { leases: leases(&[42]), belongs_to: given() }.into(),
+        Unfenced { leases: leases(&[42]), belongs_to: derived() }.into(),
+        NodesReleased { nodes: [NodeNo(300)].into_iter().collect(), claim: Some(70_000) }.into(),
+        NodeWiped { node: NodeNo(300), claim: Some(70_000) }.into(),
+        NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut, claim: Some(70_000) }.into(),
+        ReservationTakenOver {
+            allocation: AllocationNo(310),
+            priority: Priority::Guaranteed,
+            rules_version: 4,
+            places: vec![ReplicaPlacement {
+                node: NodeNo(300),
+                members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+            }],
+            victims: Leases::default(),
+            awaited: leases(&[7, 42]),
+            dropped: vec![AllocationNo(300), AllocationNo(302)],
+        }
+        .into(),
+        quota_in_full().into(),
+        QuotaUntilReached { quota: QuotaNo(5) }.into(),
+        denied(DenyCause::KindQuota {
+            quota: QuotaNo(5),
+            used: Fraction::new(37, 21),
+            requested: Fraction::new(6, 21),
+            limit: 2,
+        })
+        .into(),
+        AllocationSubmitted { spec: gang(), when_over_quota: Some(WhenOverQuota::Wait) }.into(),
     ]
+}
+
+/// Leases of an allocation whose caller gave a correlation ID.
+fn given() -> Option<BelongsTo> {
+    let correlation = Correlation::Given(0x0011_2233_4455_6677_8899_aabb_ccdd_eeff);
+    Some(BelongsTo { allocation: Some(AllocationNo(70_000)), correlation })
+}
+
+/// A lease of a request without a correlation ID.
+fn derived() -> Option<BelongsTo> {
+    Some(BelongsTo { allocation: None, correlation: Correlation::Derived(70_000) })
 }
 
 fn ceiling(app_instance: Option<AppInstanceNo>, amount: Amount, mode: CeilingMode) -> CeilingPut {
@@ -463,7 +523,7 @@ pub(crate) fn every_kind() -> Vec<Record> {
         Reason::DuplicateHolder,
     ];
     for reason in reasons {
-        let body = Revoked { leases: leases(&[42]), grace: Span::ZERO };
+        let body = Revoked { leases: leases(&[42]), grace: Span::ZERO, belongs_to: None };
         let mut record = Record::new(records.len() as u64, NEW_YEAR, body);
         record.reason = Some(reason);
         records.push(record);

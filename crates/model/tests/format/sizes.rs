@@ -73,7 +73,7 @@ fn release(activity: Option<Activity>) -> Released {
 
 /// Noticed 1.234567 ms after the deadline; nobody asked, so only the tenant is named.
 fn expire(leases: impl Iterator<Item = LeaseNo>) -> Record {
-    let mut record = typical(Expired { leases: leases.collect(), closed: false });
+    let mut record = typical(Expired { leases: leases.collect(), closed: false, belongs_to: None });
     record.identity = Identity { tenant: record.identity.tenant, ..Identity::default() };
     record.effective_at = Instant(record.stamp.0 - 1_234_567);
     record

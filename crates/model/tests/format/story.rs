@@ -81,6 +81,7 @@ fn beginnings() -> Vec<Body> {
             scope: QuotaScope { class: Some(ClassNo(0)), ..whole_tenant() },
             measure: Measure::Quanta,
             limit: LimitKind::Burst { limit: 28, burst_limit: 56, burst_ttl: Span::from_secs(600) },
+            temporary: None,
         }
         .into(),
     ]
@@ -113,11 +114,13 @@ fn leasing() -> Vec<Record> {
     };
     let renewal = |lease, activity| Renewal { lease: LeaseNo(lease), expires_at: at(7270), activity };
     let renewed = Renewed { renewals: smallvec![renewal(42, Some(activity())), renewal(43, None)] };
-    let mut revoked = new(100, Revoked { leases: leases(&[42, 43]), grace: Span::from_secs(60) }.into());
+    let mut revoked =
+        new(100, Revoked { leases: leases(&[42, 43]), grace: Span::from_secs(60), belongs_to: None }.into());
     revoked.identity.tenant = Some(TenantNo(1));
     revoked.reason = Some(Reason::Operator);
-    let started = TeardownStarted { leases: leases(&[42, 43]), cause: TeardownCause::Ready, closed: false };
-    let mut torn_down = new(135, TornDown { node: NodeNo(300), leases: leases(&[42, 43]) }.into());
+    let started =
+        TeardownStarted { leases: leases(&[42, 43]), cause: TeardownCause::Ready, closed: false, belongs_to: None };
+    let mut torn_down = new(135, TornDown { node: NodeNo(300), leases: leases(&[42, 43]), belongs_to: None }.into());
     torn_down.identity.tenant = Some(TenantNo(1));
     let bare_node = NodePut {
         node: NodeNo(301),
@@ -137,7 +140,11 @@ fn leasing() -> Vec<Record> {
         ..granted()
     };
     // Noticed a second and a half late, and closed at once: the node has no agent.
-    let mut expired = Record::new(0, Instant(at(261).0 + 500_000_000), Expired { leases: leases(&[44]), closed: true });
+    let mut expired = Record::new(
+        0,
+        Instant(at(261).0 + 500_000_000),
+        Expired { leases: leases(&[44]), closed: true, belongs_to: None },
+    );
     expired.effective_at = at(260);
     expired.identity.tenant = Some(TenantNo(1));
     vec![
@@ -231,12 +238,13 @@ fn allocations() -> Vec<Record> {
         leases: 2,
         rules_version: 1,
     };
-    let mut revoked = own(299, Revoked { leases: leases(&[45, 46]), grace: Span::from_secs(60) }.into());
+    let mut revoked =
+        own(299, Revoked { leases: leases(&[45, 46]), grace: Span::from_secs(60), belongs_to: None }.into());
     revoked.identity.tenant = Some(TenantNo(1));
     revoked.reason = Some(Reason::Preempted { by: allocation.0 + 6 });
     let mut records = vec![
         own(297, BudgetsPut { tenant: TenantNo(1), budgets }.into()),
-        new(298, AllocationSubmitted { spec }.into()),
+        new(298, AllocationSubmitted { spec, when_over_quota: None }.into()),
         new(298, placed(1, 45).into()),
     ];
     for (lease, node) in [(45, 300), (46, 301)] {
@@ -249,9 +257,13 @@ fn allocations() -> Vec<Record> {
         new(299, AllocationCheckpointed { allocation, bytes: 48 << 30, took: Span::from_secs(1) }.into()),
         own(299, decided.into()),
         revoked,
-        new(299, TeardownStarted { leases: leases(&[45, 46]), cause: TeardownCause::Ready, closed: false }.into()),
-        new(299, TornDown { node: NodeNo(301), leases: leases(&[46]) }.into()),
-        new(299, TornDown { node: NodeNo(300), leases: leases(&[45]) }.into()),
+        new(
+            299,
+            TeardownStarted { leases: leases(&[45, 46]), cause: TeardownCause::Ready, closed: false, belongs_to: None }
+                .into(),
+        ),
+        new(299, TornDown { node: NodeNo(301), leases: leases(&[46]), belongs_to: None }.into()),
+        new(299, TornDown { node: NodeNo(300), leases: leases(&[45]), belongs_to: None }.into()),
         new(299, AllocationSuspended { allocation, end: AttemptEnd::Preempted }.into()),
         new(299, AllocationCompleted { allocation, exit_status: Some(0), storage_written: 9 << 30 }.into()),
     ]);
@@ -276,7 +288,7 @@ fn ceilings() -> Vec<Record> {
         app_instance,
         ..AllocationSpec::of(smallvec![(ClassNo(0), Quanta(14))])
     };
-    let denied = AllocationDenied { spec, rules_version: 2, cause };
+    let denied = AllocationDenied { spec, rules_version: 2, cause, when_over_quota: None };
     vec![
         Record::new(0, at(361), put),
         of_physics(Record::new(0, at(362), denied)),
@@ -287,10 +299,10 @@ fn ceilings() -> Vec<Record> {
 /// A node that somebody claims, gives back, and that cannot be wiped.
 fn claims() -> Vec<Record> {
     let nodes = || Nodes(vec![NodeNo(300)]);
-    let quarantined = NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut };
+    let quarantined = NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut, claim: None };
     vec![
         of_physics(Record::new(0, at(370), NodesClaimed { nodes: nodes() })),
-        of_physics(Record::new(0, at(380), NodesReleased { nodes: nodes() })),
+        of_physics(Record::new(0, at(380), NodesReleased { nodes: nodes(), claim: None })),
         of_physics(Record::new(0, at(2180), quarantined)),
         Record::new(0, at(2400), QuarantineCleared { node: NodeNo(300) }),
     ]

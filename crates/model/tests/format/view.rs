@@ -85,8 +85,8 @@ fn the_parts_of_a_full_head_are_all_shown() {
         ("affected_hcl_entry", json!("hcl/9")),
         ("dra_claim_id", json!("claim-9")),
         ("continues", json!(true)),
-        ("effective_at", json!("1767225599998500000")),
-        ("effective_at_time", json!("2025-12-31T23:59:59.9985Z")),
+        ("effective_at", json!("2025-12-31T23:59:59.9985Z")),
+        ("effective_at_ns", json!("1767225599998500000")),
     ];
     for (field, value) in expected {
         assert_eq!(shown[field], value, "{field}");
@@ -111,7 +111,10 @@ fn ids_lead_back_to_records_and_leases() {
     assert_eq!(id(&grant["event_id"]).number(genesis, id::IdKind::Record), Some(9));
     assert_eq!(id(&events(grant)[1]["lease_id"]).number(genesis, id::IdKind::Lease), Some(43));
     assert_eq!(id(&events(grant)[1]["event_id"]), PublicId::new(genesis, id::IdKind::LeaseEvent, 1, 9));
-    assert_eq!(id(&grant["body"]["correlation_id"]).number(genesis, id::IdKind::Correlation), Some(9));
+    // Correlation IDs are UUIDs.
+    let correlation =
+        CorrelationId::parse(grant["body"]["correlation_id"].as_str().expect("a string")).expect("a UUID");
+    assert_eq!(PublicId(correlation.0).number(genesis, id::IdKind::Correlation), Some(9));
 }
 
 #[test]
@@ -138,7 +141,7 @@ fn a_reader_that_begins_in_the_middle_shows_numbers_and_the_same_ids() {
     let event = &events(&after_grant[1])[0];
     assert_eq!((&event["lease"], &event["lease_id"]), (&json!("lease-42"), &Value::Null));
     assert_eq!((&event["tenant_id"], &event["capacity"]), (&json!(1), &Value::Null));
-    assert_eq!(event["event_type"]["Renewed"]["new_expires_at"], "1767232870000000000");
+    assert_eq!(event["event_type"]["Renewed"]["new_expires_at_ns"], "1767232870000000000");
     after_grant.iter().for_each(check_complete);
 }
 
@@ -200,9 +203,9 @@ fn closed_leases_are_forgotten_once_they_were_shown() {
     // A fence holds on to its lease until an operator clears it.
     let ends: [(Body, usize); 4] = [
         (granted().into(), 1),
-        (Expired { leases: leases(&[42]), closed: false }.into(), 1),
-        (Fenced { leases: leases(&[42]) }.into(), 1),
-        (Unfenced { leases: leases(&[42]) }.into(), 0),
+        (Expired { leases: leases(&[42]), closed: false, belongs_to: None }.into(), 1),
+        (Fenced { leases: leases(&[42]), belongs_to: None }.into(), 1),
+        (Unfenced { leases: leases(&[42]), belongs_to: None }.into(), 0),
     ];
     for (sequence, (body, live)) in (0u64..).zip(ends) {
         let kind = body.word();

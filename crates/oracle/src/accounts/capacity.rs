@@ -55,14 +55,9 @@ struct Still {
 struct Standing {
     put: Option<NodePut>,
     drained: bool,
-    lost: bool,
     unclean: bool,
-}
-
-impl Standing {
-    fn is_out(&self) -> bool {
-        self.drained || self.lost || self.unclean
-    }
+    /// It turned out later that it was lost by then.
+    lost: bool,
 }
 
 impl Accounts {
@@ -95,9 +90,11 @@ impl Accounts {
         let tenures: Vec<&Tenure> = self.tenures.values().filter(|tenure| tenure.node == node).collect();
         let mut instants: Vec<Instant> = events.iter().map(|(at, ..)| *at).chain([window.0, window.1]).collect();
         for tenure in &tenures {
-            instants.extend([tenure.from, tenure.to].into_iter().chain(tenure.ended_by));
-            instants.extend(tenure.fenced_at.into_iter().chain(tenure.closed_at));
+            instants.extend([tenure.from, tenure.to]);
+            instants.extend(tenure.fence_due.into_iter().chain(tenure.closed_at));
         }
+        let losses = self.losses(node);
+        instants.extend(losses.iter().flat_map(|(from, to)| [*from, *to]));
         instants.extend(self.reserved.iter().filter(|(_, on, ..)| *on == node).map(|(at, ..)| *at));
         instants.retain(|at| *at >= window.0 && *at <= window.1);
         instants.sort_unstable();
@@ -110,10 +107,11 @@ impl Accounts {
                     NodeEvent::Put(put) => standing.put = Some(put.clone()),
                     NodeEvent::Deleted => standing.put = None,
                     NodeEvent::Drained(drained) => standing.drained = *drained,
-                    NodeEvent::Lost(lost) => standing.lost = lost.is_some(),
+                    NodeEvent::Lost(_) => {}
                     NodeEvent::Unclean(unclean) => standing.unclean = *unclean,
                 }
             }
+            standing.lost = losses.iter().any(|(from, to)| *from <= pair[0] && pair[0] < *to);
             let Some(put) = &standing.put else { continue };
             for (class, capacity) in &put.capacity {
                 let of_class = tenures.iter().copied().filter(|tenure| tenure.class == *class);
@@ -125,18 +123,18 @@ impl Accounts {
         stills
     }
 
-    /// Whether a node is out of service after the records so far.
-    pub(super) fn is_out(&self, number: NodeNo) -> bool {
-        let mut out = (false, false, false);
-        for (_, _, event) in self.nodes.iter().filter(|(_, node, _)| *node == number) {
+    /// The intervals in which a node was lost, each from when it was last seen (SEMANTICS 11).
+    fn losses(&self, number: NodeNo) -> Vec<(Instant, Instant)> {
+        let (mut losses, mut lost) = (Vec::new(), None);
+        for (at, _, event) in self.nodes.iter().filter(|(_, node, _)| *node == number) {
             match event {
-                NodeEvent::Drained(drained) => out.0 = *drained,
-                NodeEvent::Lost(lost) => out.1 = lost.is_some(),
-                NodeEvent::Unclean(unclean) => out.2 = *unclean,
-                NodeEvent::Put(_) | NodeEvent::Deleted => {}
+                NodeEvent::Lost(Some(last_seen)) => lost = Some(*last_seen),
+                NodeEvent::Lost(None) => losses.extend(lost.take().map(|from| (from, *at))),
+                NodeEvent::Drained(_) | NodeEvent::Unclean(_) | NodeEvent::Put(_) | NodeEvent::Deleted => {}
             }
         }
-        out.0 || out.1 || out.2
+        losses.extend(lost.map(|from| (from, Instant::MAX)));
+        losses
     }
 }
 
@@ -147,28 +145,30 @@ fn quanta_at<'a>(
     reserved: U256,
     standing: &Standing,
 ) -> Shares {
-    let mut shares = Shares { capacity, reserved, ..Shares::default() };
+    let mut shares = Shares { capacity, ..Shares::default() };
+    if standing.lost {
+        // All of it, whatever its leases do.
+        shares.offline = capacity;
+        return shares;
+    }
+    shares.reserved = reserved;
     let until = |instant: Option<Instant>| instant.unwrap_or(Instant::MAX);
     for tenure in tenures.filter(|tenure| tenure.from <= at && at < until(tenure.closed_at)) {
         let quanta = U256::from(tenure.quanta);
-        if at < until(tenure.ended_by.map(|_| tenure.to)) {
+        if at < tenure.to {
             shares.held += quanta;
         } else if tenure.at_once {
-            // There was no teardown. If the end was noticed late, its capacity was free before; but on a node that was
-            // already out of service (its loss was noticed late as well) it was offline.
-            if tenure.out_at_end && !standing.is_out() {
-                shares.offline += quanta;
-            }
-        } else if at >= until(tenure.fenced_at) {
+            // There was no teardown: its capacity was free from its end on, even if that was noticed late.
+        } else if at >= until(tenure.fence_due) {
             shares.fenced += quanta;
         } else {
             shares.tearing_down += quanta;
         }
     }
-    let taken = shares.held + shares.tearing_down + shares.reserved + shares.fenced + shares.offline;
+    let taken = shares.held + shares.tearing_down + shares.reserved + shares.fenced;
     let free = capacity.checked_sub(taken).expect("a node has what it holds");
-    if standing.is_out() {
-        shares.offline += free;
+    if standing.drained || standing.unclean {
+        shares.offline = free;
     } else {
         shares.idle = free;
     }

@@ -102,19 +102,29 @@ impl Accounts {
 
     /// The most quanta at the same time. At one instant, ends come before starts.
     pub fn peaks(&self, ask: &Ask) -> BTreeMap<Line, U256> {
-        let mut events: BTreeMap<(Vec<Option<String>>, ClassNo), Vec<Event>> = BTreeMap::new();
+        self.peaks_together(ask, |class| (class, 1))
+    }
+
+    /// The most of several classes together: each class belongs to a group, where each of its quanta counts so much.
+    pub fn peaks_together<G: Ord + Clone>(
+        &self,
+        ask: &Ask,
+        group: impl Fn(ClassNo) -> (G, u64),
+    ) -> BTreeMap<(Vec<Option<String>>, G, usize), U256> {
+        let mut events: BTreeMap<(Vec<Option<String>>, G), Vec<Event>> = BTreeMap::new();
         for (key, tenure) in self.matching(ask).filter(|(_, tenure)| tenure.from < tenure.to) {
-            let list = events.entry((key, tenure.class)).or_default();
-            list.push((tenure.from, true, tenure.quanta));
-            list.push((tenure.to, false, tenure.quanta));
+            let (group, weight) = group(tenure.class);
+            let list = events.entry((key, group)).or_default();
+            list.push((tenure.from, true, tenure.quanta * weight));
+            list.push((tenure.to, false, tenure.quanta * weight));
         }
         let mut peaks = BTreeMap::new();
-        for ((key, class), mut list) in events {
+        for ((key, group), mut list) in events {
             list.sort_unstable();
             for (place, pair) in ask.borders.windows(2).enumerate().filter(|(_, pair)| pair[0] < pair[1]) {
                 let peak = peak(&list, pair[0], pair[1]);
                 if peak > U256::ZERO {
-                    peaks.insert((key.clone(), class, place), peak);
+                    peaks.insert((key.clone(), group.clone(), place), peak);
                 }
             }
         }

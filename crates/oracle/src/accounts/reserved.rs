@@ -6,7 +6,7 @@
 
 use super::Accounts;
 use super::capacity::NodeEvent;
-use leasehold_model::body::{Body, Member};
+use leasehold_model::body::{Body, Member, ReplicaPlacement};
 use leasehold_model::{AllocationNo, ClassNo, Instant, NodeNo, Record};
 use std::collections::BTreeMap;
 
@@ -33,10 +33,14 @@ fn share(node: NodeNo, member: &Member) -> Share {
 impl Accounts {
     /// Updates the reservations after a record was applied.
     pub(super) fn take_reservations(&mut self, record: &Record) {
+        let shares = |places: &[ReplicaPlacement]| {
+            places.iter().flat_map(|place| place.members.iter().map(|member| share(place.node, member))).collect()
+        };
         if let Body::PreemptionDecided(decided) = &record.body {
-            let places = decided.places.iter();
-            let shares = places.flat_map(|place| place.members.iter().map(|member| share(place.node, member)));
-            self.waiting.insert(decided.allocation, shares.collect());
+            self.waiting.insert(decided.allocation, shares(&decided.places));
+        } else if let Body::ReservationTakenOver(taken) = &record.body {
+            self.waiting.retain(|number, _| !taken.dropped.contains(number));
+            self.waiting.insert(taken.allocation, shares(&taken.places));
         } else if let Body::ReservationDropped(dropped) = &record.body {
             self.waiting.remove(&dropped.allocation);
         } else if let Body::AllocationCancelled(gone) = &record.body {

@@ -59,17 +59,13 @@ pub struct Tenure {
     pub from: Instant,
     pub to: Instant,
     pub ending: Ending,
-    /// The stamp of the record of its end; later than `to` if the end was noticed late.
-    pub(super) ended_by: Option<Instant>,
-    pub(super) fenced_at: Option<Instant>,
-    /// Its teardown deadline.
+    pub(super) is_over: bool,
+    /// Its teardown deadline, if that passed.
     pub(super) fence_due: Option<Instant>,
     /// When its capacity became free.
     pub(super) closed_at: Option<Instant>,
     /// Whether the record of its end also closed it.
     pub(super) at_once: bool,
-    /// Whether its node was out of service by then.
-    pub(super) out_at_end: bool,
     pub(super) revoked: Ending,
 }
 
@@ -99,12 +95,10 @@ impl Tenure {
             from,
             to,
             ending: Ending::None,
-            ended_by: None,
-            fenced_at: None,
+            is_over: false,
             fence_due: None,
             closed_at: None,
             at_once: false,
-            out_at_end: false,
             revoked: Ending::Plain,
         }
     }
@@ -124,7 +118,7 @@ impl Tenure {
         }
     }
     pub fn was_fenced(&self) -> bool {
-        self.fenced_at.is_some()
+        self.fence_due.is_some()
     }
     pub fn is_closed(&self) -> bool {
         self.closed_at.is_some()
@@ -201,7 +195,6 @@ impl Accounts {
             }
             Body::Fenced(fenced) => {
                 for lease in &fenced.leases.0 {
-                    self.tenure(*lease).fenced_at = Some(stamp);
                     self.tenure(*lease).fence_due = Some(record.effective_at);
                 }
             }
@@ -210,11 +203,11 @@ impl Accounts {
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
             | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
             | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
-            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::BudgetsPut(_)
+            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::BudgetsPut(_)
             | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
@@ -250,14 +243,11 @@ impl Accounts {
 
     /// Billing ends at the effective instant, but not before the grant and not after the deadline.
     fn end(&mut self, lease: LeaseNo, record: &Record, ending: Ending, closed: bool) {
-        let node = self.tenure(lease).node;
-        let out_at_end = self.is_out(node);
         let tenure = self.tenure(lease);
-        tenure.out_at_end = out_at_end;
-        assert!(tenure.ended_by.is_none(), "{lease} ends once");
+        assert!(!tenure.is_over, "{lease} ends once");
         tenure.to = record.effective_at.min(tenure.to).max(tenure.from);
         tenure.ending = ending;
-        tenure.ended_by = Some(record.stamp);
+        tenure.is_over = true;
         tenure.closed_at = closed.then_some(record.stamp);
         tenure.at_once = closed;
     }

@@ -8,10 +8,10 @@ use leasehold_model::body::{self, Leases, PerPriority, Renewal, Reported, Report
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
 use leasehold_model::{
-    Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, Idempotency, Instant, LeaseNo, Level, LimitKind,
-    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause, QuotaNo, QuotaScope,
-    Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo, TokenScope,
-    UserNo,
+    Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, FurtherScope, HolderScope, Idempotency, Instant,
+    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause,
+    QuotaNo, QuotaScope, Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TemporaryLimit, TenantNo,
+    TenantSettings, TokenNo, TokenScope, UserNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -225,12 +225,12 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         "withdraw" => body::TokenRevoked { token: TokenNo(line.number()) }.into(),
         "sensitive" => body::SensitiveChanged { pool_size: line.option("size") }.into(),
         "claim" => body::NodesClaimed { nodes: line.nodes() }.into(),
-        "giveback" => body::NodesReleased { nodes: line.nodes() }.into(),
-        "wiped" => body::NodeWiped { node: NodeNo(line.number()) }.into(),
+        "giveback" => body::NodesReleased { nodes: line.nodes(), claim: None }.into(),
+        "wiped" => body::NodeWiped { node: NodeNo(line.number()), claim: None }.into(),
         "quarantine" => {
             let late = line.flag("late");
             let cause = if late { QuarantineCause::WipeTimedOut } else { QuarantineCause::WipeFailed };
-            body::NodeQuarantined { node: NodeNo(line.number()), cause }.into()
+            body::NodeQuarantined { node: NodeNo(line.number()), cause, claim: None }.into()
         }
         "cleared" => body::QuarantineCleared { node: NodeNo(line.number()) }.into(),
         "returned" => body::NodeReturned { node: NodeNo(line.number()) }.into(),
@@ -277,10 +277,25 @@ fn quota(line: &Line<'_>) -> body::QuotaPut {
                 Some(_) => NodeScope::One(NodeNo(line.or("node", 0))),
             },
             priority: line.options.get("priority").map(|w| Priority::from_word(w).expect("a priority")),
+            further: FurtherScope {
+                kind: line.options.get("kind").map(|w| ResourceKind::from_word(w).expect("a kind")),
+                user: holder(line, "user", UserNo(line.or("user", 0))),
+                app_instance: holder(line, "app", AppInstanceNo(line.or("app", 0))),
+                and_above: line.options.contains_key("above"),
+            },
         },
         measure: line.options.get("measure").map_or(Measure::Quanta, |w| Measure::from_word(w).expect("a measure")),
         limit: hard.or(soft).unwrap_or_else(|| burst(line.options["burst"])),
+        temporary: line.option("until").map(|until| TemporaryLimit {
+            limit: LimitKind::Hard { limit: line.or("temporary", 0) },
+            until: Instant::from_secs(until),
+        }),
     }
+}
+
+/// `user=each`, or `user=2`.
+fn holder<T>(line: &Line<'_>, name: &str, one: T) -> Option<HolderScope<T>> {
+    line.options.get(name).map(|word| if *word == "each" { HolderScope::Each } else { HolderScope::One(one) })
 }
 
 fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {
@@ -300,13 +315,15 @@ fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         }
         "release" => body::Released { leases: line.reported(), closed }.into(),
         "activity" => body::ActivityReported { leases: line.reported() }.into(),
-        "expire" => body::Expired { leases, closed }.into(),
-        "revoke" => body::Revoked { leases, grace: line.secs("grace").unwrap_or(Span::ZERO) }.into(),
-        "ready" => body::TeardownStarted { leases, cause: TeardownCause::Ready, closed }.into(),
-        "grace_ended" => body::TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed }.into(),
-        "torn_down" => body::TornDown { node: NodeNo(line.or("node", 1)), leases }.into(),
-        "fence" => body::Fenced { leases }.into(),
-        "unfence" => body::Unfenced { leases }.into(),
+        "expire" => body::Expired { leases, closed, belongs_to: None }.into(),
+        "revoke" => body::Revoked { leases, grace: line.secs("grace").unwrap_or(Span::ZERO), belongs_to: None }.into(),
+        "ready" => body::TeardownStarted { leases, cause: TeardownCause::Ready, closed, belongs_to: None }.into(),
+        "grace_ended" => {
+            body::TeardownStarted { leases, cause: TeardownCause::GraceEnded, closed, belongs_to: None }.into()
+        }
+        "torn_down" => body::TornDown { node: NodeNo(line.or("node", 1)), leases, belongs_to: None }.into(),
+        "fence" => body::Fenced { leases, belongs_to: None }.into(),
+        "unfence" => body::Unfenced { leases, belongs_to: None }.into(),
         "burst_ended" => body::BurstEnded { quota: QuotaNo(line.number()) }.into(),
         _ => return None,
     })

@@ -2,7 +2,7 @@
 
 use crate::language::play;
 use expect_test::expect;
-use leasehold_model::{ClassNo, LeaseNo, NodeNo, QuotaNo};
+use leasehold_model::{ClassNo, Fraction, LeaseNo, NodeNo, QuotaNo};
 use leasehold_oracle::Summary;
 
 fn summary(history: &str) -> Summary {
@@ -45,7 +45,7 @@ fn it_says_where_everything_is() {
     let lines =
         format!("{:?}\n{:?}\n{:?}", summary.quotas, summary.leases[&LeaseNo(2)], summary.leases[&LeaseNo(3)].phase);
     expect![[r#"
-        {QuotaNo(1): QuotaLine { limit: Burst { limit: 3, burst_limit: 28, burst_ttl: Span(300000000000) }, used: {None: 10}, episode: Some(EpisodeLine { started_at: Instant(10000000000), below_since: None }) }, QuotaNo(2): QuotaLine { limit: Soft { limit: 100 }, used: {Some(NodeNo(1)): 10}, episode: None }}
+        {QuotaNo(1): QuotaLine { limit: Burst { limit: 3, burst_limit: 28, burst_ttl: Span(300000000000) }, base: Burst { limit: 3, burst_limit: 28, burst_ttl: Span(300000000000) }, until: None, overage: Fraction { numerator: 0, denominator: 1 }, used: {(None, None, None): Fraction { numerator: 10, denominator: 1 }}, episode: Some(EpisodeLine { started_at: Instant(10000000000), below_since: None }) }, QuotaNo(2): QuotaLine { limit: Soft { limit: 100 }, base: Soft { limit: 100 }, until: None, overage: Fraction { numerator: 0, denominator: 1 }, used: {(None, None, Some(NodeNo(1))): Fraction { numerator: 10, denominator: 1 }}, episode: None }}
         LeaseLine { tenant: TenantNo(1), project: ProjectNo(1), node: NodeNo(1), class: ClassNo(1), pool: PoolNo(1), quanta: 3, devices: 2, priority: Standard, tag: Some("cost-centre-9"), granted_at: Instant(20000000000), expires_at: Instant(220000000000), phase: "tearing_down", ended_at: Some(Instant(105000000000)), limit_at: Some(Instant(205000000000)) }
         "fenced""#]].assert_eq(&lines);
 }
@@ -84,5 +84,6 @@ fn closed_leases_can_be_left_out() {
 fn quotas_for_each_node_show_each() {
     let each = summary("5 quota 1 class=1 node=each hard=9\n10 grant 1 1:7:1\n11 grant 2 node=2 1:3:1");
     let used: Vec<_> = each.quotas[&QuotaNo(1)].used.clone().into_iter().collect();
-    assert_eq!(used, [(Some(NodeNo(1)), 7), (Some(NodeNo(2)), 3)]);
+    let on = |node, used| ((None, None, Some(NodeNo(node))), Fraction::new(used, 1));
+    assert_eq!(used, [on(1, 7), on(2, 3)]);
 }

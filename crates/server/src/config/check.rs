@@ -2,7 +2,7 @@
 
 use super::text::show_size;
 use super::{Config, is_origin_character};
-use leasehold_model::limits::{BATCH_RECORDS_MAX, HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX, TTL_MAX};
+use leasehold_model::limits::{BATCH_RECORDS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LIMIT_SPAN_MAX, TTL_MAX};
 use leasehold_model::{Name, Span};
 use std::fmt;
 use std::net::SocketAddr;
@@ -172,7 +172,7 @@ impl Config {
             ("engine.grace_default", engine.grace_default, (Span(0), LIMIT_SPAN_MAX)),
             ("engine.teardown_deadline", engine.teardown_deadline, (Span(1), LIMIT_SPAN_MAX)),
             ("engine.node_timeout", engine.node_timeout, (Span(1), LIMIT_SPAN_MAX)),
-            ("engine.idempotency_window", engine.idempotency_window, (Span(1), LIMIT_SPAN_MAX)),
+            ("engine.idempotency_window", engine.idempotency_window, (IDEMPOTENCY_SURE, LIMIT_SPAN_MAX)),
             ("engine.heat_half_life", engine.heat_half_life, (HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX)),
         ] {
             if let Some(value) = value {

@@ -1,7 +1,7 @@
 //! Explains a recorded decision from the state on which it was made, and makes it again.
 
 use super::ending::LastAttempt;
-use super::eviction::{Evicted, Part};
+use super::eviction::{Decided, Evicted, Part};
 use super::{Explainer, TOP, ending};
 use crate::access::Caller;
 use crate::app::App;
@@ -70,11 +70,15 @@ pub(super) fn state_at(app: &App, sequence: u64) -> Result<State, Problem> {
 /// sequence would cost too much.
 fn may_see(app: &App, caller: &Caller, sealed: &[Record]) -> Result<bool, Problem> {
     let first = &sealed[0];
-    if let Body::PreemptionDecided(decided) = &first.body {
+    if let Some(decided) = Decided::of(&first.body) {
         // The following records of the decision revoke its victims.
         let of_caller = |record: &Record| record.identity.tenant.is_some_and(|tenant| caller.sees_tenant(tenant));
-        let asker = || read(app, decided.allocation.0).map(|record| of_caller(&record));
-        return Ok(caller.sees_all() || sealed.iter().any(of_caller) || asker()?);
+        let asker = || read(app, decided.allocation().0).map(|record| of_caller(&record));
+        let lost = |state: &State| {
+            let mut found = decided.dropped().iter().filter_map(|number| state.allocation(*number));
+            found.any(|found| caller.sees_project(found.tenant, found.project))
+        };
+        return Ok(caller.sees_all() || sealed.iter().any(of_caller) || asker()? || app.now.read(lost));
     }
     Ok(match (first.identity.tenant, first.identity.project) {
         (Some(tenant), Some(project)) => caller.sees_project(tenant, project),
@@ -181,10 +185,10 @@ impl SealedDecision<'_> {
             self.view().explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
         };
         let gang = || {
-            let Some(Command::SubmitAllocation(spec)) = asked_by(record) else {
+            let Some(Command::SubmitAllocation(submit)) = asked_by(record) else {
                 return Err(no_decision(asked, record));
             };
-            self.view().explain_gang(at, &record.identity, &spec, self.replica(), TOP).ok_or_else(missing)
+            self.view().explain_gang(at, &record.identity, &submit.spec, self.replica(), TOP).ok_or_else(missing)
         };
         Ok(match &record.body {
             Body::Granted(granted) => {
@@ -215,20 +219,15 @@ impl SealedDecision<'_> {
                 }
             }
             Body::AllocationPlaced(placed) => self.started(&explainer, placed)?,
-            Body::PreemptionDecided(decided) => {
+            Body::PreemptionDecided(_) | Body::ReservationTakenOver(_) => {
+                let decided = Decided::of(&record.body).ok_or_else(missing)?;
+                let why = decided.why();
                 let evicted = Evicted::of(record.sequence, at, decided, state.clone());
                 match evicted.part_of(caller).ok_or_else(missing)? {
                     Part::Victim => evicted.explain_to_victim(app, caller),
+                    Part::Loser => evicted.explain_to_loser(app, caller),
                     part @ Part::Requester => {
                         let found = evicted.requester().ok_or_else(missing)?;
-                        let leases = match decided.victims.0.len() {
-                            1 => "One lease of lower priority is evicted".to_owned(),
-                            many => format!("{many} leases of lower priority are evicted"),
-                        };
-                        let why = format!(
-                            "{leases} for {}, which has priority {} and does not fit.",
-                            found.number, decided.priority
-                        );
                         let own = evicted.nodes();
                         let explainer = Explainer { own: &own, ..explainer };
                         let explained = self.view().explain_allocation(found, at, None, TOP);

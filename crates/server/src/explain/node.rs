@@ -51,7 +51,7 @@ impl Explainer<'_> {
         let kept = waiting().filter(|found| found.reserved_on().any(|on| on == number));
         let promised = view.assured_starts(at).into_iter().filter(|(_, assured)| assured.nodes.contains(&number));
         let promised = promised.map(|(allocation, AssuredStart { start, .. })| api::NodePromise {
-            allocation_id: allocation.0,
+            allocation_id: allocation.into(),
             starts_by: When(start),
         });
         Some(api::NodeExplanation {
@@ -63,7 +63,7 @@ impl Explainer<'_> {
             heat: node.heat.at(at, self.state.settings().heat_half_life),
             classes: classes.collect(),
             leases: self.state.leases_on(number).len() as u64,
-            reserved_for: kept.map(|found| found.number.0).collect(),
+            reserved_for: kept.map(|found| found.number.into()).collect(),
             promised_to: promised.collect(),
         })
     }

@@ -144,7 +144,7 @@ pub(super) fn allocations(page: &mut Page, now: &Now) {
 pub(super) fn nodes(page: &mut Page, now: &Now) {
     let mut states: BTreeMap<&'static str, u64> =
         ["available", "drained", "lost", "claimed", "wiping", "quarantined"].map(|state| (state, 0)).into();
-    let (mut without_agent, mut hot, mut hottest) = (0, 0, 0);
+    let (mut empty, mut without_agent, mut hot, mut hottest) = (0, 0, 0, 0);
     let mut capacity: BTreeMap<(ClassNo, PoolNo), CapacitySplit> = BTreeMap::new();
     let mut after: Option<NodeNo> = None;
     loop {
@@ -164,6 +164,8 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
                 };
                 *states.entry(state).or_default() += 1;
                 without_agent += u64::from(node.agent.is_none());
+                let is_open = node.is_available();
+                empty += u64::from(is_open && !node.has_leases() && !node.is_reserved());
                 for class in &node.classes {
                     add(capacity.entry((class.class, node.pool)).or_default(), node.split(class.class));
                 }
@@ -178,6 +180,7 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
     }
     let nodes = page.gauge("nodes", "Nodes, by state.");
     states.iter().for_each(|(state, count)| nodes.with([("state", *state)], *count));
+    page.gauge("nodes_empty", "Available nodes without leases and reservations.").set(empty);
     page.gauge("nodes_without_agent", "Nodes without a registered agent.").set(without_agent);
     page.gauge("nodes_hot", "Nodes with heat, which placement avoids.").set(hot);
     page.gauge("node_heat_max", "The heat of the hottest node, from 0 to 1000.").set(u64::from(hottest));
@@ -250,9 +253,11 @@ pub(super) fn quotas(page: &mut Page, now: &Now) {
             {
                 for quota in state.quotas_of(tenant.number) {
                     let condition = match quota.limit {
-                        LimitKind::Soft { limit } if quota.used > limit => &mut over_soft,
-                        LimitKind::Hard { limit } if quota.used >= limit => &mut at_limit,
-                        LimitKind::Burst { limit, .. } if quota.used > limit => &mut bursting,
+                        LimitKind::Soft { limit } if quota.most_used().exceeds(limit) => &mut over_soft,
+                        LimitKind::Hard { limit } if limit == 0 || quota.most_used().exceeds(limit - 1) => {
+                            &mut at_limit
+                        }
+                        LimitKind::Burst { limit, .. } if quota.most_used().exceeds(limit) => &mut bursting,
                         _ => &mut within,
                     };
                     *condition += 1;
@@ -341,5 +346,5 @@ fn show_quota(state: &State, quota: &Quota) -> Shown {
         LimitKind::Burst { burst_limit, .. } => Some(burst_limit),
         _ => None,
     };
-    Shown { labels, used: quota.used, limit: quota.limit.limit(), burst_limit }
+    Shown { labels, used: crate::show::whole(quota.used()), limit: quota.limit.limit(), burst_limit }
 }

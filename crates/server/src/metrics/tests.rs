@@ -69,7 +69,7 @@ impl Scene {
     fn quota(&self, measure: Measure, limit: LimitKind) {
         let class = (measure == Measure::Quanta).then_some(ClassNo(0));
         let scope = QuotaScope { class, ..QuotaScope::of_tenant(TenantNo(0)) };
-        self.operate(Command::PutQuota(PutQuota { quota: None, scope, measure, limit }));
+        self.operate(Command::PutQuota(PutQuota::new(None, scope, measure, limit)));
     }
 
     /// Two nodes, one of them lost; a tenant with quotas of every kind; a grant that is revoked, denials, refusals.
@@ -259,7 +259,7 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
         let tenant = TenantNo(u32::try_from(tenants).expect("few"));
         for _ in 0..128 {
             let scope = QuotaScope::of_tenant(tenant);
-            let put = PutQuota { quota: None, scope, measure: Measure::Leases, limit: LimitKind::Hard { limit: 0 } };
+            let put = PutQuota::new(None, scope, Measure::Leases, LimitKind::Hard { limit: 0 });
             scene.operate(Command::PutQuota(put));
         }
     }

@@ -101,7 +101,8 @@ pub(super) async fn heartbeat(context: Context) -> Answer {
         let work = |lease: &&Lease| {
             let class = state.class(lease.class);
             NodeWork {
-                lease: app.lease_id(lease.number),
+                lease: app.lease_uid(lease.number),
+                id: lease.number.to_string(),
                 state: show::lease_state(lease.phase),
                 class: class.map_or_else(String::new, |class| class.name.as_str().to_owned()),
                 quantity: class.map_or_else(String::new, |class| quantity::display(lease.quanta, class)),

@@ -6,10 +6,10 @@ use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
-use crate::{books, past, show};
+use crate::{books, names, past, show};
 use leasehold_api::{
-    AllocationChanged, AllocationDetail, AllocationList, AllocationState, CheckpointReport, CompleteAllocation,
-    Problem, SubmitAllocation, When, codes, limits,
+    AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState, CheckpointReport,
+    CompleteAllocation, Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
@@ -28,12 +28,14 @@ pub(super) fn subject(context: &Context) -> Result<AllocationNo, Problem> {
 
 /// Parses an allocation: its number, or `alloc-` and the number.
 pub(super) fn number(text: &str) -> Result<AllocationNo, Problem> {
-    let digits = text.strip_prefix("alloc-").unwrap_or(text);
-    let plain = digits.bytes().all(|b| b.is_ascii_digit()) && (digits == "0" || !digits.starts_with('0'));
-    digits.parse().ok().filter(|_| plain).map(AllocationNo).ok_or_else(|| no_allocation(text))
+    text.parse().map(|AllocationId(number)| AllocationNo(number)).map_err(|_| no_allocation(text))
 }
 
-fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(Identity, AllocationSpec), Problem> {
+fn to_submission(
+    state: &State,
+    caller: &Caller,
+    asked: &SubmitAllocation,
+) -> Result<(Identity, command::SubmitAllocation), Problem> {
     let holder = Holder {
         tenant: asked.tenant.as_deref(),
         project: asked.project.as_deref(),
@@ -56,16 +58,22 @@ fn to_spec(state: &State, caller: &Caller, asked: &SubmitAllocation) -> Result<(
         correlation: correlation(asked.correlation_id.as_deref())?,
         ..AllocationSpec::of(asks(state, &asked.asks)?)
     };
-    Ok((holder.identity(state, caller)?, spec))
+    let submit = command::SubmitAllocation {
+        spec,
+        hcl_entry: names::optional_text("hcl_entry", asked.hcl_entry.as_deref())?,
+        dra_claim_id: names::optional_text("dra_claim_id", asked.dra_claim_id.as_deref())?,
+        when_over_quota: asked.when_over_quota,
+    };
+    Ok((holder.identity(state, caller)?, submit))
 }
 
 pub(super) async fn submit_allocation(context: Context) -> Answer {
     let asked: SubmitAllocation = context.body()?;
-    let (identity, mut spec) = context.app.now.read(|state| to_spec(state, context.caller(), &asked))?;
+    let (identity, mut submit) = context.app.now.read(|state| to_submission(state, context.caller(), &asked))?;
     if let (Some(tenant), Some(workload)) = (identity.tenant, &identity.workload) {
-        spec.profile = context.app.books.profiles.of(tenant, workload);
+        submit.spec.profile = context.app.books.profiles.of(tenant, workload);
     }
-    let sealed = context.seal_for(identity, Command::SubmitAllocation(spec)).await?;
+    let sealed = context.seal_for(identity, Command::SubmitAllocation(submit)).await?;
     json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
 }
 
@@ -103,6 +111,7 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
+        | Body::ReservationTakenOver(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)
@@ -121,7 +130,7 @@ async fn seal_report(context: &Context, command: Command) -> Answer {
     let sealed = context.seal(command).await?;
     let state = sealed.records.iter().rev().find_map(|record| state_after(&record.body));
     let state = state.ok_or_else(|| codes::INTERNAL.problem("Nothing was sealed about the allocation."))?;
-    json(200, &AllocationChanged { sequence: sealed.sequence(), id: number.0, state })
+    json(200, &AllocationChanged { sequence: sealed.sequence(), id: number.into(), state })
 }
 
 pub(super) async fn start_allocation(context: Context) -> Answer {
@@ -193,8 +202,9 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
         let (question, caller) = (question(&context, &asked)?, caller.clone());
         let listed = books::look_up(app, context.caller(), move |app, books| {
             let page = books.allocations(&question, |one| caller.sees_project(one.tenant, one.project))?;
-            let shown =
-                app.now.read(|state| page.allocations.iter().map(|one| past::allocation(app, state, one)).collect());
+            let shown = app
+                .now
+                .read(|state| page.allocations.iter().map(|one| past::allocation(app, state, books, one)).collect());
             Ok((shown, page.next.map(|number| cursor_after(number.0))))
         });
         listed.await?
@@ -214,7 +224,7 @@ pub(super) async fn list_allocations(context: Context) -> Answer {
         let standings = app.now.read(|state| state.standings(app.time().max(state.last_stamp())));
         let positions = standings.in_order();
         for found in allocations.iter_mut().filter(|found| found.state.is_queued()) {
-            found.position = positions.of(AllocationNo(found.id));
+            found.position = positions.of(AllocationNo(found.id.0));
         }
     }
     json(200, &AllocationList { allocations, next_cursor })
@@ -278,6 +288,7 @@ fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Opt
         let last = replicas.last_mut().expect("one was just made");
         last.leases.push(leasehold_api::GrantedLease {
             id: shown.id,
+            uid: shown.uid,
             class: shown.class,
             quantity: shown.quantity,
             quanta: shown.quanta,

@@ -8,9 +8,9 @@ pub(super) use batches::batches;
 pub(super) use export::export;
 pub(super) use status::{audit_status, begin_scrub, status_of};
 
-use super::events::filter;
+use super::events::{exists, filter};
 use crate::app::App;
-use crate::context::{Answer, Context, json};
+use crate::context::{Answer, Context, cursor_after, json};
 use crate::proofs::{prove_growth, prove_record};
 use crate::records::Filter;
 use crate::scans::{scan, unreadable};
@@ -24,7 +24,13 @@ use std::ops::ControlFlow;
 
 pub(super) async fn list_records(context: Context) -> Answer {
     let filter = filter(&context)?;
-    let (after, limit) = (context.number("after")?, context.limit()?);
+    let (cursor, limit) = (context.cursor()?, context.limit()?);
+    let after = context.number("after")?;
+    if cursor.is_some() && after.is_some() {
+        return Err(codes::BAD_QUERY.problem("Give `cursor` or `after`, not both."));
+    }
+    let after = cursor.or(after);
+    exists(&context.app, after)?;
     let page = scan(&context.app, context.caller(), move |app| page(app, &filter, after, limit)).await?;
     json(200, &page)
 }
@@ -51,7 +57,11 @@ fn page(app: &App, filter: &Filter, after: Option<u64>, limit: usize) -> Result<
     scanned.map_err(|error| unreadable(&error))?;
     match failed {
         Some(problem) => Err(problem),
-        None => Ok(RecordPage { records, next_after, size: app.journal.head().size }),
+        None => {
+            let size = app.journal.head().size;
+            let next_cursor = (next_after + 1 < size).then(|| cursor_after(next_after));
+            Ok(RecordPage { records, next_cursor, next_after, size })
+        }
     }
 }
 

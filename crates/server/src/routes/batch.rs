@@ -1,6 +1,7 @@
 //! Batches: each operation is authorised, decided and answered on its own, in order.
 
 use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_known_request};
+use super::release_again::{self, may_be_repeated};
 use crate::access::Caller;
 use crate::answer;
 use crate::app::{App, request};
@@ -8,8 +9,8 @@ use crate::context::{Answer, Context, json_bytes, rate};
 use crate::problem::refusal_for;
 use crate::reply::ask;
 use leasehold_api::endpoint::by_id;
-use leasehold_api::{Batch, Endpoint, Operation, Problem, codes, limits};
-use leasehold_cell::Sealed;
+use leasehold_api::{Batch, Endpoint, Operation, Problem, Released, codes, limits};
+use leasehold_cell::{Reply, Sealed, Unsealed};
 use leasehold_engine::command::ReleaseOne;
 use leasehold_engine::{Command, CommandKind, Request, State};
 use leasehold_model::LeaseNo;
@@ -53,11 +54,14 @@ pub(super) async fn batch(context: Context) -> Answer {
     if operations.len() > limits::BATCH_OPERATIONS_MAX {
         let most = limits::BATCH_OPERATIONS_MAX;
         let detail = format!("The batch has {} operations; the limit is {most}.", operations.len());
-        return Err(codes::TOO_MANY_OPERATIONS.problem(detail).with("limit", most));
+        return Err(codes::TOO_MANY_OPERATIONS
+            .problem(detail)
+            .with("limit", most.to_string())
+            .with("unit", "operation"));
     }
     let (app, caller) = (&*context.app, context.caller());
     rate(app, caller, u32::try_from(operations.len()).unwrap_or(u32::MAX))?;
-    let mut prepared: Vec<Result<(Action, LeaseNo, CommandKind), Problem>> = Vec::with_capacity(operations.len());
+    let mut prepared: Vec<Prepared> = Vec::with_capacity(operations.len());
     let mut requests = Vec::with_capacity(operations.len());
     for some in operations.chunks(AT_ONCE) {
         app.now.read(|state| {
@@ -73,6 +77,13 @@ pub(super) async fn batch(context: Context) -> Answer {
     let share = app.wait_with(caller, requests.len())?;
     let replies = ask(&app.cell, requests).await;
     drop(share);
+    let decided = operations.iter().zip(&prepared).filter(|(_, prepared)| prepared.is_ok()).zip(&replies);
+    for ((operation, _), reply) in decided {
+        if let (Some(_), Ok(sealed)) = (&operation.key, reply) {
+            context.key_memory.add(sealed);
+        }
+    }
+    let released_before = release_again::look_up(&context.app, caller, repeated_releases(&prepared, &replies)).await?;
     let mut replies = replies.into_iter();
     let mut out = Vec::with_capacity(64 + operations.len() * 256);
     out.extend_from_slice(b"{\"results\":[");
@@ -88,9 +99,15 @@ pub(super) async fn batch(context: Context) -> Answer {
                         let reply = replies.next().expect("one reply per request");
                         app.metrics.replied(*kind, &reply);
                         let tell = |refusal: &_| refusal_for(state, caller, refusal);
-                        reply
-                            .map_err(|unsealed| crate::app::problem(&unsealed, tell))
-                            .and_then(|sealed| write(app, state, *action, *lease, &sealed, &mut out))
+                        match (released_before.get(lease), reply) {
+                            (Some(first), Err(_)) if matches!(action, Action::Release) => {
+                                write_released_before(first, &mut out);
+                                Ok(())
+                            }
+                            (_, reply) => reply
+                                .map_err(|unsealed| crate::app::problem(&unsealed, tell))
+                                .and_then(|sealed| write(app, state, *action, *lease, &sealed, &mut out)),
+                        }
                     }
                 };
                 if let Err(problem) = result {
@@ -101,6 +118,18 @@ pub(super) async fn batch(context: Context) -> Answer {
     }
     out.extend_from_slice(b"]}");
     Ok(json_bytes(200, out))
+}
+
+type Prepared = Result<(Action, LeaseNo, CommandKind), Problem>;
+
+/// The leases whose release was refused because they have been released before, as it seems.
+fn repeated_releases(prepared: &[Prepared], replies: &[Reply]) -> Vec<LeaseNo> {
+    let asked = prepared.iter().filter_map(|prepared| prepared.as_ref().ok());
+    let refused = asked.zip(replies).filter_map(|((action, lease, _), reply)| match (action, reply) {
+        (Action::Release, Err(Unsealed::Refused(refusal))) if may_be_repeated(refusal.code()) => Some(*lease),
+        _ => None,
+    });
+    refused.collect()
 }
 
 fn prepare(
@@ -226,6 +255,12 @@ fn write(
     }
     out.push(b'}');
     Ok(())
+}
+
+fn write_released_before(first: &Released, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"status\":200,\"released\":");
+    serde_json::to_writer(&mut *out, first).expect("an answer is valid JSON");
+    out.push(b'}');
 }
 
 fn write_problem(problem: &Problem, out: &mut Vec<u8>) {

@@ -1,101 +1,26 @@
 //! Reports from the books: usage, capacity, cost and sensitivity.
 
-use super::books_query::{BooksQuery, By, named, shown_priority};
-use crate::access::Caller;
+use super::books_query::{BooksQuery, By, named};
+use super::naming::Naming;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use leasehold_api::{
-    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, Forecast, KindSensitivity, Of,
-    Problem, SensitivityReport, Stretch, UsageLine, UsageReport, When, WorkloadSensitivity, codes, limits,
+    Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, ExactCapacity, KindSensitivity,
+    Of, Problem, SensitivityReport, Stretch, When, WorkloadSensitivity, codes, limits,
 };
-use leasehold_books::{Books, Dim, HeldAs, Key, NONE, Question, month_of};
-use leasehold_engine::State;
-use leasehold_meter::exact::SCALE;
+use leasehold_books::{Key, Question};
+use leasehold_meter::exact::{SCALE, decimal_text};
 use leasehold_meter::{Money, Overflow, Units, Window};
 use leasehold_model::rate::Currency;
-use leasehold_model::{ClassNo, ClassSpec, Instant, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo};
-use std::collections::BTreeMap;
+use leasehold_model::{ClassNo, ClassSpec, Name};
+use std::collections::{BTreeMap, BTreeSet};
 
-fn overflow(_: Overflow) -> Problem {
+pub(super) fn overflow(_: Overflow) -> Problem {
     codes::OVERFLOW.problem(format!("{Overflow}."))
 }
 
 pub(super) fn stretch(window: Window) -> Stretch {
     Stretch { from: When(window.from), to: When(window.to) }
-}
-
-/// Names of the objects in the keys of a report.
-pub(super) struct Naming<'n> {
-    pub(super) state: &'n State,
-    pub(super) books: &'n Books,
-    pub(super) workloads: &'n [Name],
-    pub(super) caller: &'n Caller,
-}
-
-impl Naming<'_> {
-    fn number(value: u64) -> Option<u32> {
-        u32::try_from(value).ok()
-    }
-
-    /// Sets the name of one dimension. Deleted objects are shown by number.
-    fn put(&self, of: &mut Of, dim: Dim, value: u64) {
-        if value == NONE {
-            return;
-        }
-        let no = Self::number(value).unwrap_or(u32::MAX);
-        let named = |name: Option<String>, kind: &str| Some(name.unwrap_or_else(|| format!("{kind}-{value}")));
-        match dim {
-            Dim::Tenant => of.tenant = Some(self.tenant(TenantNo(no))),
-            Dim::Project => of.project = Some(self.project(ProjectNo(no))),
-            Dim::User => {
-                of.user = named(self.state.user(UserNo(no)).map(|user| user.name.to_string()), "user");
-            }
-            Dim::Pool => of.pool = Some(self.pool(PoolNo(no))),
-            Dim::Node => of.node = Some(self.node(NodeNo(no))),
-            Dim::Priority => of.priority = shown_priority(value),
-            Dim::Tag => of.accounting_tag = named(self.books.tag(no).map(ToString::to_string), "tag"),
-            Dim::Allocation => of.allocation = Some(value.to_string()),
-            Dim::AppInstance => of.app_instance = Some(value.to_string()),
-            Dim::HeldAs => {
-                of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())
-            }
-            Dim::Workload => {
-                let place = usize::try_from(value).unwrap_or(usize::MAX);
-                of.workload = self.workloads.get(place).map(ToString::to_string);
-            }
-        }
-    }
-
-    pub(super) fn tenant(&self, tenant: TenantNo) -> String {
-        self.state.tenant(tenant).map_or_else(|| tenant.to_string(), |tenant| tenant.settings.name.to_string())
-    }
-    pub(super) fn project(&self, project: ProjectNo) -> String {
-        self.state.project(project).map_or_else(|| project.to_string(), |project| project.name.to_string())
-    }
-    pub(super) fn pool(&self, pool: PoolNo) -> String {
-        self.state.pool(pool).map_or_else(|| pool.to_string(), |pool| pool.name.to_string())
-    }
-    pub(super) fn node(&self, node: NodeNo) -> String {
-        self.state.node(node).map_or_else(|| node.to_string(), |node| node.name.to_string())
-    }
-
-    fn of(&self, dims: &[Dim], key: &Key) -> Of {
-        let mut of = Of::default();
-        dims.iter().zip(key).for_each(|(dim, value)| self.put(&mut of, *dim, *value));
-        of
-    }
-
-    pub(super) fn spec(&self, class: ClassNo) -> Result<&ClassSpec, Problem> {
-        self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books contain an unknown class."))
-    }
-
-    pub(super) fn name_class(&self, of: &mut Of, class: ClassNo) -> Result<(), Problem> {
-        let spec = self.spec(class)?;
-        of.class = Some(spec.name.to_string());
-        of.kind = Some(spec.kind.word().to_owned());
-        of.tier = spec.tier.as_ref().map(ToString::to_string);
-        Ok(())
-    }
 }
 
 pub(super) fn amount(currency: Currency, money: &Money) -> Result<Amount, Problem> {
@@ -105,6 +30,21 @@ pub(super) fn amount(currency: Currency, money: &Money) -> Result<Amount, Proble
         amount: money.decimal(SCALE).map_err(overflow)?,
         exact: format!("{numerator}/{denominator}"),
     })
+}
+
+/// Amounts that are rounded so that those of one currency add up to their total.
+pub(super) fn amounts_together(lines: &[(Currency, &Money)]) -> Result<Vec<Amount>, Problem> {
+    let currencies: BTreeSet<Currency> = lines.iter().map(|(currency, _)| *currency).collect();
+    let mut shown: Vec<Option<Amount>> = vec![None; lines.len()];
+    for wanted in currencies {
+        let places: Vec<usize> = (0..lines.len()).filter(|place| lines[*place].0 == wanted).collect();
+        let sums: Vec<&Money> = places.iter().map(|place| lines[*place].1).collect();
+        let rounded = Money::rounded_together(&sums, SCALE).map_err(overflow)?;
+        for (place, steps) in places.into_iter().zip(rounded) {
+            shown[place] = Some(Amount { amount: decimal_text(steps, SCALE), ..amount(wanted, lines[place].1)? });
+        }
+    }
+    Ok(shown.into_iter().flatten().collect())
 }
 
 pub(super) fn amounts<'m>(sums: impl Iterator<Item = (Currency, &'m Money)>) -> Result<Vec<Amount>, Problem> {
@@ -120,7 +60,7 @@ pub(super) fn unit_seconds(spec: &ClassSpec, quanta_ns: u128) -> Result<String, 
     Units::of(quanta_ns, spec.quanta_per_unit).decimal(9).map_err(overflow)
 }
 
-fn too_many(lines: usize) -> Result<(), Problem> {
+pub(super) fn too_many(lines: usize) -> Result<(), Problem> {
     if lines <= limits::BOOK_LINES_MAX {
         return Ok(());
     }
@@ -130,91 +70,6 @@ fn too_many(lines: usize) -> Result<(), Problem> {
     )))
 }
 
-/// The key of lines that are added up across classes: the rest of the key, and kind or tier if asked for.
-type Together = (Key, u8, Option<Name>, u32);
-
-fn together(asked: &BooksQuery, spec: &ClassSpec, key: Key, bucket: u32) -> Together {
-    (key, spec.kind as u8, asked.by_tier().then(|| spec.tier.clone()).flatten(), bucket)
-}
-
-pub(super) async fn usage(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
-    let peak = context.query("peak") == Some("true");
-    let (app, caller) = (context.app.clone(), context.caller().clone());
-    let now = app.now.clone();
-    let report = ask(&app, context.caller(), move |books, known| {
-        let window = asked.window(known.as_of)?;
-        let question = asked.question(books, window)?;
-        let usage = books.usage(&question).map_err(|error| problem(&error))?;
-        too_many(usage.len())?;
-        let peaks = if peak { books.peaks(&question).map_err(|error| problem(&error))?.0 } else { Vec::new() };
-        let lines = now.read(|state| {
-            let naming = Naming { state, books, workloads: &usage.workloads, caller: &caller };
-            usage_lines(&naming, &asked, &question, &usage, &peaks)
-        })?;
-        Ok(UsageReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines })
-    });
-    json(200, &report.await?)
-}
-
-fn usage_lines(
-    naming: &Naming<'_>,
-    asked: &BooksQuery,
-    question: &Question,
-    usage: &leasehold_books::Usage,
-    peaks: &[leasehold_books::PeakLine],
-) -> Result<Vec<UsageLine>, Problem> {
-    let bucket = |bucket: u32| {
-        let place = bucket as usize;
-        stretch(Window::new(question.borders[place], question.borders[place + 1]))
-    };
-    let shown = |units: &Units| -> Result<(String, String), Problem> {
-        let (numerator, denominator) = units.fraction().map_err(overflow)?;
-        Ok((units.decimal(9).map_err(overflow)?, format!("{numerator}/{denominator}")))
-    };
-    let mut out = Vec::new();
-    if asked.by_kind() {
-        let mut sums: BTreeMap<Together, (Units, ClassNo)> = BTreeMap::new();
-        for line in usage.lines() {
-            let spec = naming.spec(line.class)?;
-            let sum =
-                sums.entry(together(asked, spec, line.key, line.bucket)).or_insert((Units::default(), line.class));
-            sum.0.add_all(&Units::of(line.amount, spec.quanta_per_unit)).map_err(overflow)?;
-        }
-        for ((key, _, tier, place), (units, class)) in sums {
-            let spec = naming.spec(class)?;
-            let mut of = naming.of(&question.dims, &key);
-            of.kind = Some(spec.kind.word().to_owned());
-            of.tier = tier.map(|tier| tier.to_string());
-            let (unit_seconds, exact) = shown(&units)?;
-            let unit = spec.kind.unit().to_owned();
-            out.push(UsageLine { of, stretch: bucket(place), unit, unit_seconds, exact, quanta_ns: None, peak: None });
-        }
-        return Ok(out);
-    }
-    let mut peaks = peaks.iter().peekable();
-    for line in usage.lines() {
-        let spec = naming.spec(line.class)?;
-        let mut of = naming.of(&question.dims, &line.key);
-        naming.name_class(&mut of, line.class)?;
-        let here = (line.key, line.class, line.bucket);
-        while peaks.next_if(|peak| (peak.key, peak.class, peak.bucket) < here).is_some() {}
-        let peak = peaks.next_if(|peak| (peak.key, peak.class, peak.bucket) == here);
-        let peak = peak.map(|peak| leasehold_model::quantity::display(leasehold_model::Quanta(peak.peak), spec));
-        let (unit_seconds, exact) = shown(&Units::of(line.amount, spec.quanta_per_unit))?;
-        out.push(UsageLine {
-            of,
-            stretch: bucket(line.bucket),
-            unit: spec.kind.unit().to_owned(),
-            unit_seconds,
-            exact,
-            quanta_ns: Some(line.amount.to_string()),
-            peak,
-        });
-    }
-    Ok(out)
-}
-
 pub(super) async fn capacity(context: Context) -> Answer {
     let by = context.query("by").map(str::to_owned);
     if by.as_deref().is_some_and(|by| !matches!(by, "pool" | "node")) {
@@ -222,9 +77,7 @@ pub(super) async fn capacity(context: Context) -> Answer {
     }
     let asked = context.app.now.read(|state| {
         let mut asked = BooksQuery::read_window(&context)?;
-        asked.filter.pool = named("pool", super::capacity::optional_pool(state, context.query("pool")))?;
-        asked.filter.node =
-            named("node", context.query("node").map(|text| crate::names::node_for_request(state, text)).transpose())?;
+        asked.read_places(&context, state)?;
         let class = named("class", context.query("class").map(|text| crate::names::class(state, text)).transpose())?;
         asked.filter.classes = class.map(|class| std::iter::once(class).collect());
         Ok::<_, Problem>(asked)
@@ -234,7 +87,7 @@ pub(super) async fn capacity(context: Context) -> Answer {
     let report = ask(&app, context.caller(), move |books, known| {
         let window = asked.window(known.as_of)?;
         let (by_pool, by_node) = (by.as_deref() == Some("pool"), by.as_deref() == Some("node"));
-        let filter = &asked.filter;
+        let filter = asked.filter(books, window)?;
         let lines = books.capacity(window, by_pool, by_node, |pool, node, class| {
             filter.pool.is_none_or(|wanted| wanted == pool)
                 && filter.node.is_none_or(|wanted| wanted == node)
@@ -257,20 +110,38 @@ fn capacity_line(
     line: &leasehold_books::CapacityLine,
 ) -> Result<CapacityUse, Problem> {
     let spec = naming.spec(key.class)?;
-    let mut of = Of { pool: key.pool.map(|pool| naming.pool(pool)), ..Of::default() };
-    of.node = key.node.map(|node| naming.node(node));
+    let mut of = Of::default();
+    key.pool.into_iter().for_each(|pool| naming.put_pool(&mut of, pool));
+    key.node.into_iter().for_each(|node| naming.put_node(&mut of, node));
     naming.name_class(&mut of, key.class)?;
-    let shown = |amount| unit_seconds(spec, amount);
+    let parts = [line.held, line.tearing_down, line.reserved, line.fenced, line.offline, line.idle];
+    let parts = parts.map(|amount| Units::of(amount, spec.quanta_per_unit));
+    let rounded = Units::rounded_together(&parts.each_ref(), 9).map_err(overflow)?;
+    let [held, tearing_down, reserved, fenced, offline, idle] = std::array::from_fn(|i| decimal_text(rounded[i], 9));
+    let exact = |units: &Units| -> Result<String, Problem> {
+        let (numerator, denominator) = units.fraction().map_err(overflow)?;
+        Ok(format!("{numerator}/{denominator}"))
+    };
+    let capacity = Units::of(line.capacity, spec.quanta_per_unit);
     Ok(CapacityUse {
         of,
         unit: spec.kind.unit().to_owned(),
-        capacity: shown(line.capacity)?,
-        held: shown(line.held)?,
-        tearing_down: shown(line.tearing_down)?,
-        reserved: shown(line.reserved)?,
-        fenced: shown(line.fenced)?,
-        offline: shown(line.offline)?,
-        idle: shown(line.idle)?,
+        capacity: capacity.decimal(9).map_err(overflow)?,
+        held,
+        tearing_down,
+        reserved,
+        fenced,
+        offline,
+        idle,
+        exact: ExactCapacity {
+            capacity: exact(&capacity)?,
+            held: exact(&parts[0])?,
+            tearing_down: exact(&parts[1])?,
+            reserved: exact(&parts[2])?,
+            fenced: exact(&parts[3])?,
+            offline: exact(&parts[4])?,
+            idle: exact(&parts[5])?,
+        },
     })
 }
 
@@ -327,11 +198,14 @@ pub(super) async fn costs(context: Context) -> Answer {
             cost_lines(&naming, &asked, &question, &lines)
         })?;
         let border = |place: u32| question.borders[place as usize];
-        let line = |(of, bucket, currency, money): (Of, u32, Currency, Money)| {
+        let labels = asked.labels(&question)?;
+        let costs =
+            amounts_together(&lines.iter().map(|(_, _, currency, money)| (*currency, money)).collect::<Vec<_>>())?;
+        let line = |((of, bucket, _, _), cost): ((Of, u32, Currency, Money), Amount)| {
             let stretch = stretch(Window::new(border(bucket), border(bucket + 1)));
-            Ok(CostLine { of, stretch, cost: amount(currency, &money)? })
+            CostLine { of, stretch, bucket: labels.get(bucket as usize).cloned(), cost }
         };
-        let lines = lines.into_iter().map(line).collect::<Result<Vec<_>, Problem>>()?;
+        let lines = lines.into_iter().zip(costs).map(line).collect();
         Ok(CostReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines, total })
     });
     json(200, &report.await?)
@@ -350,37 +224,10 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
             let naming = Naming { state, books, workloads: &workloads, caller: &caller };
             cost_lines(&naming, &asked, &question, &lines)
         })?;
-        let line = |(of, _, currency, money): (Of, u32, Currency, Money)| {
-            Ok(CostRateLine { of, cost: amount(currency, &money)? })
-        };
-        let lines = lines.into_iter().map(line).collect::<Result<Vec<_>, Problem>>()?;
+        let costs =
+            amounts_together(&lines.iter().map(|(_, _, currency, money)| (*currency, money)).collect::<Vec<_>>())?;
+        let lines = lines.into_iter().zip(costs).map(|((of, ..), cost)| CostRateLine { of, cost }).collect();
         Ok(CostRate { as_of: When(known.as_of), as_of_size: known.size, lines, total })
-    });
-    json(200, &report.await?)
-}
-
-pub(super) async fn forecast(context: Context) -> Answer {
-    let asked = context.app.now.read(|state| BooksQuery::read(&context, state))?;
-    let asked = asked.without_window("A forecast is always for the current month")?;
-    let app = context.app.clone();
-    let report = ask(&app, context.caller(), move |books, known| {
-        let as_of: Instant = known.as_of;
-        let month = month_of(as_of, asked.zone.as_deref()).map_err(|why| super::books_query::bad_buckets(&why))?;
-        let question = asked.question(books, Window::new(month.from, as_of))?;
-        let failed = |error| problem(&error);
-        let (accrued, _) = books.cost(&question).map_err(failed)?;
-        let ahead = |renewed| books.cost_ahead(&question, as_of, month.to, renewed).map_err(failed);
-        let with = |more: Vec<leasehold_books::CostLine>| {
-            amounts(accrued.iter().chain(&more).map(|line| (line.currency, &line.money)))
-        };
-        Ok(Forecast {
-            stretch: stretch(month),
-            as_of: When(as_of),
-            as_of_size: known.size,
-            accrued: with(Vec::new())?,
-            to_deadlines: with(ahead(false)?)?,
-            to_month_end: with(ahead(true)?)?,
-        })
     });
     json(200, &report.await?)
 }

@@ -6,10 +6,12 @@ use crate::context::Context;
 use crate::names;
 use crate::problem::sentence;
 use leasehold_api::{Problem, Role, codes};
-use leasehold_books::{BadBuckets, Bucket, Buckets, Dim, Filter, Question, month_of};
+use leasehold_books::{BadBuckets, Books, Bucket, Buckets, Dim, Filter, NamedKind, NamedObject, Question, month_of};
 use leasehold_engine::State;
 use leasehold_meter::Window;
-use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Instant, Name, Priority, ResourceKind, Words};
+use leasehold_model::{
+    AppInstanceNo, ClassNo, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, ResourceKind, TenantNo, UserNo, Words,
+};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -28,10 +30,21 @@ pub(super) struct BooksQuery {
     pub(super) by: Vec<By>,
     pub(super) filter: Filter,
     pub(super) tag: Option<String>,
+    /// Objects of the filter that do not exist now. They may have existed in the window.
+    absent: Vec<Absent>,
+    caller: Caller,
     pub(super) from: Option<Instant>,
     pub(super) to: Option<Instant>,
     pub(super) bucket: Option<Bucket>,
     pub(super) zone: Option<String>,
+}
+
+/// An object of the filter that does not exist now.
+#[derive(Clone, Debug)]
+struct Absent {
+    kind: NamedKind,
+    text: String,
+    problem: Problem,
 }
 
 pub(super) fn bad_window(field: &str, detail: impl Into<String>) -> Problem {
@@ -105,6 +118,8 @@ impl BooksQuery {
             by: Vec::new(),
             filter: Filter::default(),
             tag: None,
+            absent: Vec::new(),
+            caller: context.caller().clone(),
             from,
             to,
             bucket: word(context, "bucket")?,
@@ -114,27 +129,104 @@ impl BooksQuery {
 
     /// Parses the filter and limits it to what the caller may see.
     pub(super) fn read_filter(&mut self, context: &Context, state: &State) -> Result<(), Problem> {
-        let (caller, filter) = (context.caller(), &mut self.filter);
-        if let Some(text) = context.query("tenant") {
-            filter.tenant = Some(named("tenant", names::tenant(state, caller, text))?);
-        }
-        if let Some(text) = context.query("project") {
-            filter.project = Some(named("project", names::project(state, caller, filter.tenant, text))?);
-        }
-        if let Some(text) = context.query("user") {
-            filter.user = Some(named("user", names::user(state, caller, filter.tenant, text))?);
-        }
-        filter.pool = named("pool", super::capacity::optional_pool(state, context.query("pool")))?;
-        if let Some(text) = context.query("node") {
-            filter.node = Some(named("node", names::node_for_request(state, text))?);
-        }
+        use NamedKind as K;
+        let caller = context.caller();
+        let asked = |name: &'static str| context.query(name);
+        let tenant = asked("tenant").map(|text| (text, names::tenant(state, caller, text)));
+        self.filter.tenant = self.found(K::Tenant, tenant)?;
+        let of = self.filter.tenant;
+        let project = asked("project").map(|text| (text, names::project(state, caller, of, text)));
+        self.filter.project = self.found(K::Project, project)?;
+        let users = asked("user").map(|text| (text, names::users(state, caller, of, text)));
+        self.filter.users = self.found(K::User, users)?;
+        self.read_places(context, state)?;
+        let filter = &mut self.filter;
         filter.priority = word(context, "priority")?;
-        filter.allocation = context.number("allocation")?.map(AllocationNo);
+        filter.allocation = context.query("allocation").map(super::allocations::number).transpose()?;
         filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
         filter.workload = names::optional_name("workload", context.query("workload"))?;
         filter.classes = classes(context, state)?;
         self.tag = context.query("tag").map(str::to_owned);
-        confine(caller, filter)
+        confine(caller, &mut self.filter)
+    }
+
+    /// Parses the pool and the node of the filter.
+    pub(super) fn read_places(&mut self, context: &Context, state: &State) -> Result<(), Problem> {
+        let pool = context.query("pool").map(|text| (text, names::pool(state, text)));
+        self.filter.pool = self.found(NamedKind::Pool, pool)?;
+        let node = context.query("node").map(|text| (text, names::node_for_request(state, text)));
+        self.filter.node = self.found(NamedKind::Node, node)?;
+        Ok(())
+    }
+
+    /// What was found, unless nothing is asked for. An object that does not exist now is looked up in the books later.
+    fn found<T>(&mut self, kind: NamedKind, found: Option<(&str, Result<T, Problem>)>) -> Result<Option<T>, Problem> {
+        let Some((text, found)) = found else { return Ok(None) };
+        match named(kind.word(), found) {
+            Ok(found) => Ok(Some(found)),
+            Err(problem) if problem.status == 404 => {
+                self.absent.push(Absent { kind, text: text.to_owned(), problem });
+                Ok(None)
+            }
+            Err(problem) => Err(problem),
+        }
+    }
+
+    /// The filter, with the deleted objects that it names.
+    pub(super) fn filter(&self, books: &Books, window: Window) -> Result<Filter, Problem> {
+        let mut filter = self.filter.clone();
+        for absent in &self.absent {
+            let number = self.deleted(books, absent, filter.tenant, window)?;
+            match absent.kind {
+                NamedKind::Tenant => filter.tenant = Some(TenantNo(number)),
+                NamedKind::Project => filter.project = Some(ProjectNo(number)),
+                NamedKind::User => filter.users = Some([UserNo(number)].into()),
+                NamedKind::Pool => filter.pool = Some(PoolNo(number)),
+                NamedKind::Node => filter.node = Some(NodeNo(number)),
+            }
+        }
+        if let Some(tag) = &self.tag {
+            // An unknown tag matches nothing.
+            filter.tag = Some(books.tag_named(tag).unwrap_or(u32::MAX));
+        }
+        Ok(filter)
+    }
+
+    /// The deleted object that the filter names. Among several of one name, the one that existed in the window.
+    fn deleted(&self, books: &Books, absent: &Absent, of: Option<TenantNo>, window: Window) -> Result<u32, Problem> {
+        let visible = |number: u32, object: &NamedObject| match (absent.kind, object.tenant) {
+            (NamedKind::Tenant, _) => self.caller.sees_tenant(TenantNo(number)),
+            (NamedKind::Project, Some(tenant)) => {
+                of.is_none_or(|of| of == tenant) && self.caller.sees_project(tenant, ProjectNo(number))
+            }
+            (NamedKind::User, Some(tenant)) => of.is_none_or(|of| of == tenant) && self.caller.sees_tenant(tenant),
+            (NamedKind::Pool | NamedKind::Node, _) => true,
+            (NamedKind::Project | NamedKind::User, None) => false,
+        };
+        let is_meant = |number: u32, object: &NamedObject| match names::digits(&absent.text) {
+            Some(wanted) => wanted == number,
+            None => object.name.as_str() == absent.text,
+        };
+        let mut found: Vec<(u32, &NamedObject)> = books
+            .deleted(absent.kind)
+            .filter(|(number, object)| is_meant(*number, object) && visible(*number, object))
+            .collect();
+        if found.len() > 1 {
+            found.retain(|(_, object)| object.deleted_at.is_some_and(|at| at > window.from));
+        }
+        match found[..] {
+            [] => Err(absent.problem.clone()),
+            [(number, _)] => Ok(number),
+            _ => {
+                let numbers: Vec<String> = found.iter().map(|(number, _)| number.to_string()).collect();
+                let (kind, numbers) = (absent.kind.word(), numbers.join(", "));
+                let detail = format!(
+                    "Several deleted {kind}s were called \"{}\" in this window; give the number: {numbers}.",
+                    absent.text.escape_debug()
+                );
+                Err(codes::BAD_QUERY.problem(detail).with("field", kind))
+            }
+        }
     }
 
     /// The window: the month so far unless given, up to the last known instant.
@@ -152,7 +244,7 @@ impl BooksQuery {
     }
 
     /// The question for the books. Class is added to the grouping unless it contains class or kind.
-    pub(super) fn question(&self, books: &leasehold_books::Books, window: Window) -> Result<Question, Problem> {
+    pub(super) fn question(&self, books: &Books, window: Window) -> Result<Question, Problem> {
         let mut dims: SmallVec<[Dim; leasehold_books::DIMS_MAX]> = SmallVec::new();
         for by in &self.by {
             if let By::Dim(dim) = by
@@ -174,12 +266,14 @@ impl BooksQuery {
                 .and_then(|buckets| buckets.borders(window))
                 .map_err(|why| bad_buckets(&why))?,
         };
-        let mut filter = self.filter.clone();
-        if let Some(tag) = &self.tag {
-            // An unknown tag matches nothing.
-            filter.tag = Some(books.tag_named(tag).unwrap_or(u32::MAX));
-        }
-        Ok(Question { dims, filter, borders })
+        Ok(Question { dims, filter: self.filter(books, window)?, borders })
+    }
+
+    /// The names of the buckets in the time zone that was asked for; none without buckets.
+    pub(super) fn labels(&self, question: &Question) -> Result<Vec<String>, Problem> {
+        let Some(bucket) = self.bucket else { return Ok(Vec::new()) };
+        let buckets = Buckets::new(bucket, self.zone.as_deref());
+        buckets.and_then(|buckets| buckets.labels(&question.borders)).map_err(|why| bad_buckets(&why))
     }
 
     /// For reports on the present or the current month, which take no window.
@@ -192,7 +286,7 @@ impl BooksQuery {
         Err(bad_window(field, format!("{what}; remove `from`, `to` and `window`.")))
     }
 
-    /// Whether the classes of one kind are added up.
+    /// Whether the classes of one kind, or of one kind and tier, are added up.
     pub(super) fn by_kind(&self) -> bool {
         self.by.contains(&By::Kind) && !self.by.contains(&By::Class)
     }

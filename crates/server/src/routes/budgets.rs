@@ -33,6 +33,7 @@ pub(super) async fn tenant_usage(context: Context) -> Answer {
             to: When(Instant(now.0 / MINUTE * MINUTE)),
             gpu_hours: budget_use(used.gpu, budgets.gpu_hours)?,
             node_hours: budget_use(used.node, budgets.node_hours)?,
+            burst_allowance: budgets.burst_allowance,
             budget_period_days: budgets.period_days,
             factor: millionths(i64::from(standing.factor)),
             fair_share_target: budgets.fair_share.map(show::fair_share),
@@ -67,7 +68,9 @@ fn decimal(millionths: u128) -> String {
 }
 
 fn millionths(fixed: i64) -> String {
-    let shown = decimal(u128::from(fixed.unsigned_abs()) * MILLION / u128::from(ONE.unsigned_abs()));
+    // Rounded to the nearest: the floor of the factor, 1/20, lies between two fixed-point numbers.
+    let one = u128::from(ONE.unsigned_abs());
+    let shown = decimal((u128::from(fixed.unsigned_abs()) * MILLION + one / 2) / one);
     if fixed < 0 { format!("-{shown}") } else { shown }
 }
 
@@ -82,5 +85,6 @@ mod tests {
         assert_eq!(used.fraction.as_deref(), Some("0.015000"));
         assert_eq!(budget_use(0, None).expect("it fits").fraction, None);
         assert_eq!(millionths(-(ONE / 4)), "-0.250000");
+        assert_eq!(millionths(ONE / 20), "0.050000");
     }
 }

@@ -164,14 +164,43 @@ pub(super) async fn delete_pool(context: Context) -> Answer {
 
 pub(super) async fn list_nodes(context: Context) -> Answer {
     let caller = context.caller();
+    let mut empty = empty_nodes(&context).await?;
     let listed = context.app.now.read(|state| {
         let pool = context.query("pool").map(|text| names::pool(state, text)).transpose()?;
-        let visible =
-            state.nodes().filter(|node| pool.is_none_or(|pool| pool == node.pool) && caller.sees_node(node.number));
-        page(&context, visible.map(|node| (u64::from(node.number.0), show::node(state, node))))
+        let is_asked = |node: &&leasehold_engine::Node| {
+            pool.is_none_or(|pool| pool == node.pool)
+                && empty.as_ref().is_none_or(|empty| empty.contains_key(&node.number))
+                && caller.sees_node(node.number)
+        };
+        let visible: Vec<&leasehold_engine::Node> = state.nodes().filter(is_asked).collect();
+        let mut shown = |node: &leasehold_engine::Node| leasehold_api::Node {
+            empty: empty.as_mut().and_then(|empty| empty.remove(&node.number)),
+            ..show::node(state, node)
+        };
+        page(&context, visible.into_iter().map(|node| (u64::from(node.number.0), shown(node))))
     });
     let (nodes, next_cursor) = listed?;
     json(200, &NodeList { nodes, next_cursor })
+}
+
+/// The nodes that have been empty for as long as asked for, if that is asked for.
+async fn empty_nodes(context: &Context) -> Result<Option<BTreeMap<NodeNo, leasehold_api::EmptyNode>>, Problem> {
+    let Some(text) = context.query("empty_for") else { return Ok(None) };
+    let span: leasehold_api::Ttl = text
+        .parse()
+        .map_err(|why| codes::BAD_QUERY.problem(format!("`empty_for`: {why}.")).with("field", "empty_for"))?;
+    let found = crate::books::ask(&context.app, context.caller(), move |books, known| {
+        let since = leasehold_model::Instant(known.as_of.0.saturating_sub(span.0.0));
+        let empty = books.empty_nodes(since, known.as_of).map_err(|error| crate::books::problem(&error))?;
+        let one = |one: leasehold_books::EmptyNode| {
+            let earned = one.could_have_earned.iter().map(|(currency, money)| (*currency, money));
+            let could_have_earned = super::books::amounts(earned)?;
+            let since = leasehold_api::When(one.since);
+            Ok((one.node, leasehold_api::EmptyNode { since, could_have_earned }))
+        };
+        empty.into_iter().map(one).collect::<Result<BTreeMap<_, _>, Problem>>()
+    });
+    found.await.map(Some)
 }
 
 pub(super) fn find_node(context: &Context) -> Result<NodeNo, Problem> {

@@ -60,6 +60,21 @@ struct Reader {
     greeted: bool,
 }
 
+/// The number of durable records. A reader that has seen more than there are is refused, so that it notices a restore.
+pub(super) fn exists(app: &App, last_seen: Option<u64>) -> Result<u64, Problem> {
+    let size = app.journal.head().size;
+    match last_seen.filter(|seen| *seen >= size) {
+        None => Ok(size),
+        Some(seen) => Err(codes::BEYOND_END
+            .problem(format!(
+                "The journal has {size} records, 0 to {}, and none with the number {seen}. It was restored from an \
+                 older copy, or it is another journal.",
+                size.saturating_sub(1)
+            ))
+            .with("size", size)),
+    }
+}
+
 pub(super) async fn events(context: Context) -> Answer {
     let filter = filter(&context)?;
     let last_seen = match context.headers.get("last-event-id") {
@@ -72,9 +87,9 @@ pub(super) async fn events(context: Context) -> Answer {
             )
         }
     };
+    let head = exists(&context.app, last_seen)?;
     let listening = context.app.live.listen(filter)?;
-    let head = context.app.journal.head().size;
-    let next = last_seen.map_or(head, |seen| seen.saturating_add(1).min(head));
+    let next = last_seen.map_or(head, |seen| seen + 1);
     let app = context.app.clone();
     let reader = Reader { app, listening, next, catching_up: last_seen.is_some(), greeted: false };
     let stream = futures_util::stream::unfold(reader, |mut reader| async move {

@@ -2,9 +2,10 @@
 
 use super::capacity::{find_node, labels, optional_pool, quanta};
 use super::listing::{ListQuery, Listed, Walk, page};
+use super::release_again;
 use crate::access::{Caller, visible_lease};
 use crate::answer;
-use crate::app::{App, hex_id};
+use crate::app::App;
 use crate::context::{Answer, Context, cursor_after, json, json_bytes};
 use crate::record_leases::of_lease;
 use crate::scans::scan;
@@ -18,7 +19,9 @@ use leasehold_cell::Sealed;
 use leasehold_engine::command::{self, ReleaseOne, RenewOne};
 use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
-use leasehold_model::{AllocationNo, AppInstanceNo, ClassNo, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span};
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, ClassNo, CorrelationId, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span,
+};
 use smallvec::smallvec;
 
 pub(super) fn no_lease(text: &str) -> Problem {
@@ -66,9 +69,12 @@ pub(super) fn asks(state: &State, asked: &[Ask]) -> Result<Asks, Problem> {
 
 pub(super) fn correlation(text: Option<&str>) -> Result<Option<u128>, Problem> {
     let Some(text) = text else { return Ok(None) };
-    let bad =
-        || codes::BAD_ID.problem("`correlation_id` is not 32 hexadecimal digits.").with("field", "correlation_id");
-    hex_id(text).map(Some).ok_or_else(bad)
+    let bad = || {
+        codes::BAD_ID
+            .problem("`correlation_id` is neither a UUID nor 32 hexadecimal digits.")
+            .with("field", "correlation_id")
+    };
+    CorrelationId::parse(text).map(|id| Some(id.0)).ok_or_else(bad)
 }
 
 /// Numbers that are shown again must be exact in every JSON reader.
@@ -200,8 +206,15 @@ pub(super) async fn renew_lease(context: Context) -> Answer {
 
 pub(super) async fn release_lease(context: Context) -> Answer {
     let body: Release = context.body()?;
-    let command = release(subject(&context)?, &body)?;
-    on_lease(&context, command, answer::released).await
+    let lease = subject(&context)?;
+    let command = release(lease, &body)?;
+    match on_lease(&context, command, answer::released).await {
+        Err(problem) if release_again::may_be_repeated(&problem.code) => {
+            let mut first = release_again::look_up(&context.app, context.caller(), vec![lease]).await?;
+            json(200, &first.remove(&lease).ok_or(problem)?)
+        }
+        answer => answer,
+    }
 }
 
 pub(super) async fn revoke_lease(context: Context) -> Answer {
@@ -254,9 +267,14 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let generation = context.caller().checked_generation(confirm.generation)?;
     let mut refused = std::collections::BTreeMap::new();
     let mut leases = command::LeaseList::new();
+    // The answer names each lease as the caller did: agents look for what they sent.
+    let mut named = std::collections::BTreeMap::new();
     for text in &confirm.leases {
         match context.app.lease_number(text) {
-            Some(lease) => leases.push(lease),
+            Some(lease) => {
+                leases.push(lease);
+                named.insert(lease, text.clone());
+            }
             None => {
                 refused.insert(text.clone(), no_lease(text));
             }
@@ -268,11 +286,12 @@ pub(super) async fn confirm_teardowns(context: Context) -> Answer {
     let command = command::ConfirmTeardown { node, leases, generation };
     let sealed = context.seal(Command::ConfirmTeardown(command)).await?;
     let app = &context.app;
+    let name = |lease: LeaseNo| named.get(&lease).cloned().unwrap_or_else(|| lease.to_string());
     app.now.read(|state| {
         let why = |why| crate::problem::refusal_for(state, context.caller(), why);
-        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (app.lease_id(*lease), why(refusal))));
+        refused.extend(sealed.refused.iter().map(|(lease, refusal)| (name(*lease), why(refusal))));
     });
-    let confirmed = answer::torn_down(&sealed).map(|lease| app.lease_id(lease)).collect();
+    let confirmed = answer::torn_down(&sealed).map(name).collect();
     json(200, &TeardownsConfirmed { sequence: sealed.sequence(), confirmed, refused })
 }
 
@@ -307,7 +326,7 @@ impl Filter {
             filter: leasehold_books::Filter {
                 tenant,
                 project,
-                user: self.asked.user,
+                users: self.asked.user.map(|user| [user].into()),
                 pool: self.asked.pool,
                 node: self.node.or(caller.node),
                 priority: self.asked.priority,
@@ -398,5 +417,6 @@ pub(super) async fn lease_history(context: Context) -> Answer {
     let (row, _) = find(&context, number).await?.ok_or_else(|| no_lease(context.subject()))?;
     let life = (row.life.sequence, row.life.closed_at);
     let (records, next) = scan(&app, context.caller(), move |app| of_lease(app, number, life, after, limit)).await?;
-    json(200, &History { id: app.lease_id(number), records, next_cursor: next.map(cursor_after) })
+    let (id, uid) = (number.to_string(), app.lease_uid(number));
+    json(200, &History { id, uid, records, next_cursor: next.map(cursor_after) })
 }

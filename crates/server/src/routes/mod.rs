@@ -12,22 +12,27 @@ mod ceilings;
 mod claims;
 mod events;
 mod explain;
+mod forecast;
 mod keys;
 mod leases;
 mod listing;
+mod naming;
 mod operation;
 mod page;
 mod quotas;
 mod quote;
 mod rates;
+mod release_again;
 mod status;
 mod tenancy;
 mod times;
 mod tokens;
+mod usage;
 mod waste;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
+use crate::key_memory::KeyMemory;
 use crate::logging::LoggedRequest;
 use crate::metrics::UNROUTED;
 use axum::Router;
@@ -49,8 +54,8 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, status::*, tenancy::*,
-        tokens::*, waste::*,
+        events::*, explain::*, forecast::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, status::*,
+        tenancy::*, tokens::*, usage::*, waste::*,
     };
 }
 
@@ -72,6 +77,9 @@ pub(crate) fn router(app: &Arc<App>) -> Router {
             Method::Get => MethodFilter::GET,
             Method::Post => MethodFilter::POST,
             Method::Put => MethodFilter::PUT,
+            // Partial changes were made by PUT once; clients of that time are still served.
+            Method::Patch if endpoint.id == by_id::update_tenant.id => MethodFilter::PATCH,
+            Method::Patch => MethodFilter::PATCH.or(MethodFilter::PUT),
             Method::Delete => MethodFilter::DELETE,
         };
         let route = Arc::new(Route { place, endpoint, serve });
@@ -125,8 +133,9 @@ impl Route {
     async fn go(&self, app: Arc<App>, params: RawPathParams, request: Request) -> Response<Body> {
         let mut logged = LoggedRequest::of(&request);
         // The listener enforces the timeout and answers 408 itself (`listen/registry.rs`).
+        let key_memory = KeyMemory::new();
         let served = async {
-            let context = Context::read(Arc::clone(&app), self.endpoint, &params, request).await?;
+            let context = Context::read(Arc::clone(&app), self.endpoint, &params, request, key_memory.clone()).await?;
             context.token().into_iter().for_each(|token| logged.set_token(token));
             (self.serve)(context).await
         };
@@ -138,6 +147,7 @@ impl Route {
             response
         });
         logged.set_request_id(response.headers_mut());
+        key_memory.put(response.headers_mut());
         let status = response.status().as_u16();
         app.metrics.served(self.place, status, logged.elapsed());
         logged.log(app.settings.request_log(), self.endpoint, status, code.as_deref());

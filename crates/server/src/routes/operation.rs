@@ -84,6 +84,17 @@ pub(super) async fn docs(_: Context) -> Answer {
     Ok(response)
 }
 
+pub(super) async fn problem_page(context: Context) -> Answer {
+    let code = context.subject();
+    let pages = leasehold_api::code_pages();
+    let Some((code, page)) = pages.get_key_value(code) else {
+        return Err(crate::names::not_found("code", code, pages.keys().copied()));
+    };
+    let mut response = typed("text/html; charset=utf-8", crate::docs_page::problem_page(code, page).into())?;
+    response.headers_mut().extend(crate::docs_page::security_headers());
+    Ok(response)
+}
+
 pub(super) async fn show_settings(context: Context) -> Answer {
     let settings = context.app.now.read(|state| state.settings().clone());
     json(

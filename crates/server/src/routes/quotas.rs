@@ -1,14 +1,19 @@
 //! Quotas.
 
 use super::capacity::optional_pool;
+use super::leases::app_instance;
 use super::page::page;
 use super::tenancy::changed;
+use crate::access::Caller;
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
-use leasehold_api::{Limit, NewQuota, Nodes, Problem, QuotaChange, QuotaList, QuotaPut};
-use leasehold_engine::Command;
-use leasehold_engine::command::PutQuota;
-use leasehold_model::{Body, LimitKind, NodeScope, QuotaNo, QuotaScope};
+use leasehold_api::{
+    AmountOrPercent, Holders, Limit, LimitChange, NewQuota, Nodes, Problem, QuotaChange, QuotaList, QuotaPut, When,
+    codes,
+};
+use leasehold_engine::command::{Percent, PutQuota};
+use leasehold_engine::{Command, State};
+use leasehold_model::{Body, FurtherScope, HolderScope, LimitKind, NodeScope, QuotaNo, QuotaScope, TenantNo};
 
 fn sealed_limit(limit: Limit) -> LimitKind {
     match limit {
@@ -20,6 +25,51 @@ fn sealed_limit(limit: Limit) -> LimitKind {
     }
 }
 
+/// The limit, and which of its amounts are percentages.
+fn changed_limit(change: &LimitChange) -> Result<(LimitKind, Option<Percent>), Problem> {
+    let parsed = |field: &'static str, amount: &AmountOrPercent| {
+        amount.parse().map_err(|bad| codes::BAD_QUANTITY.problem(format!("{bad}.")).with("field", field))
+    };
+    let (limit, percent, burst_percent) = match change {
+        LimitChange::Hard { limit } => {
+            let (limit, percent) = parsed("limit.limit", limit)?;
+            (LimitKind::Hard { limit }, percent, false)
+        }
+        LimitChange::Soft { limit } => {
+            let (limit, percent) = parsed("limit.limit", limit)?;
+            (LimitKind::Soft { limit }, percent, false)
+        }
+        LimitChange::Burst { limit, burst_limit, burst_ttl } => {
+            let (limit, percent) = parsed("limit.limit", limit)?;
+            let (burst_limit, burst_percent) = parsed("limit.burst_limit", burst_limit)?;
+            (LimitKind::Burst { limit, burst_limit, burst_ttl: burst_ttl.0 }, percent, burst_percent)
+        }
+    };
+    let is_percent = percent || burst_percent;
+    Ok((limit, is_percent.then_some(Percent { limit: percent, burst_limit: burst_percent })))
+}
+
+fn further(state: &State, caller: &Caller, tenant: TenantNo, new: &NewQuota) -> Result<FurtherScope, Problem> {
+    Ok(FurtherScope {
+        kind: new.kind,
+        user: match &new.user {
+            None => None,
+            Some(Holders::Each) => Some(HolderScope::Each),
+            Some(Holders::One(text)) => Some(HolderScope::One(names::user(state, caller, Some(tenant), text)?)),
+        },
+        app_instance: match &new.app_instance {
+            None => None,
+            Some(Holders::Each) => Some(HolderScope::Each),
+            Some(Holders::One(text)) => {
+                let bad = || codes::BAD_ID.problem(format!("`{text}` is not the number of an app instance."));
+                let number = text.parse().map_err(|_| bad().with("field", "app_instance"))?;
+                app_instance(Some(number))?.map(HolderScope::One)
+            }
+        },
+        and_above: new.and_above,
+    })
+}
+
 pub(super) async fn list_quotas(context: Context) -> Answer {
     let caller = context.caller();
     let listed = context.app.now.read(|state| {
@@ -27,7 +77,7 @@ pub(super) async fn list_quotas(context: Context) -> Answer {
         let visible = state
             .quotas()
             .filter(|quota| of.is_none_or(|tenant| tenant == quota.scope.tenant) && names::sees_quota(caller, quota));
-        page(&context, visible.map(|quota| (u64::from(quota.number.0), show::quota(state, quota))))
+        page(&context, visible.map(|quota| (u64::from(quota.number.0), show::quota(state, quota, context.app.time()))))
     });
     let (quotas, next_cursor) = listed?;
     json(200, &QuotaList { quotas, next_cursor })
@@ -39,14 +89,16 @@ fn find(context: &Context) -> Result<QuotaNo, Problem> {
 
 pub(super) async fn show_quota(context: Context) -> Answer {
     let number = find(&context)?;
-    let quota = context.app.now.read(|state| state.quota(number).map(|quota| show::quota(state, quota)));
+    let quota =
+        context.app.now.read(|state| state.quota(number).map(|quota| show::quota(state, quota, context.app.time())));
     json(200, &quota.ok_or_else(|| show::gone_already("quota"))?)
 }
 
 async fn put(context: &Context, status: u16, put: PutQuota) -> Answer {
     let sealed = context.seal(Command::PutQuota(put)).await?;
     let Body::QuotaPut(put) = &sealed.first().body else { unreachable!("a quota was put") };
-    let quota = context.app.now.read(|state| state.quota(put.quota).map(|quota| show::quota(state, quota)));
+    let quota =
+        context.app.now.read(|state| state.quota(put.quota).map(|quota| show::quota(state, quota, context.app.time())));
     json(status, &QuotaPut { sequence: sealed.sequence(), quota: quota.ok_or_else(|| show::gone_already("quota"))? })
 }
 
@@ -70,9 +122,11 @@ pub(super) async fn create_quota(context: Context) -> Answer {
                 Some(Nodes::One(text)) => NodeScope::One(names::node_for_request(state, text)?),
             },
             priority: new.priority,
+            further: further(state, caller, tenant, &new)?,
         })
     })?;
-    put(&context, 201, PutQuota { quota: None, scope, measure: new.measure, limit: sealed_limit(new.limit) }).await
+    let limit = sealed_limit(new.limit);
+    put(&context, 201, PutQuota::new(None, scope, new.measure, limit)).await
 }
 
 pub(super) async fn change_quota(context: Context) -> Answer {
@@ -80,7 +134,9 @@ pub(super) async fn change_quota(context: Context) -> Answer {
     let number = find(&context)?;
     let old = context.app.now.read(|state| state.quota(number).map(|quota| (quota.scope.clone(), quota.measure)));
     let (scope, measure) = old.ok_or_else(|| show::gone_already("quota"))?;
-    put(&context, 200, PutQuota { quota: Some(number), scope, measure, limit: sealed_limit(change.limit) }).await
+    let (limit, percent) = changed_limit(&change.limit)?;
+    let until = change.until.map(|When(until)| until);
+    put(&context, 200, PutQuota { quota: Some(number), scope, measure, limit, until, percent }).await
 }
 
 pub(super) async fn delete_quota(context: Context) -> Answer {

@@ -1,7 +1,8 @@
 //! Quotes: what a request would cost, and whether it would be granted.
 
-use super::books::{Naming, amounts};
+use super::books::amounts;
 use super::leases::to_known_request;
+use super::naming::Naming;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
 use crate::explain::may_name_node;

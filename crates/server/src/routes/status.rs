@@ -125,7 +125,8 @@ impl Seen {
                 self.leases.fenced += 1;
                 let name = |name: Option<&leasehold_model::Name>| name.map_or_else(String::new, ToString::to_string);
                 let fence = Fence {
-                    lease: app.lease_id(lease.number),
+                    lease: lease.number.to_string(),
+                    lease_uid: app.lease_uid(lease.number),
                     node: name(state.node(lease.node).map(|node| &node.name)),
                     class: name(state.class(lease.class).map(|class| &class.name)),
                     quanta: lease.quanta.0,
@@ -236,7 +237,7 @@ impl Seen {
                 priorities: priorities
                     .map(|(priority, waiting)| WaitingByPriority { priority: *priority, waiting: *waiting })
                     .collect(),
-                oldest_allocation_id: self.oldest.map(|(_, number)| number.0),
+                oldest_allocation_id: self.oldest.map(|(_, number)| number.into()),
                 oldest_submitted_at: self.oldest.map(|(at, _)| When(at)),
                 running: self.running,
             },

@@ -45,10 +45,15 @@ pub(super) async fn create_tenant(context: Context) -> Answer {
         max_priority: new.max_priority.unwrap_or_default(),
         max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
         contact: names::optional_text("contact", new.contact.as_deref())?,
+        when_over_quota: new.when_over_quota,
     };
     let sealed = context.seal(Command::PutTenant(PutTenant { tenant: None, settings })).await?;
     let Body::TenantPut(put) = &sealed.first().body else { unreachable!("a tenant was put") };
     tenant_put(&context, 201, sealed.sequence(), put.tenant)
+}
+
+pub(super) async fn update_tenant(context: Context) -> Answer {
+    change_tenant(context).await
 }
 
 pub(super) async fn change_tenant(context: Context) -> Answer {
@@ -72,6 +77,7 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         max_priority: priority,
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
         contact: change.contact.try_map(|contact| names::new_text("contact", &contact, old.contact.as_ref()))?.nested(),
+        when_over_quota: change.when_over_quota.nested(),
     };
     if context.caller().role == Role::BillingAuthority && !settings.is_empty() {
         return Err(codes::ROLE_FORBIDS.problem("The role billing_authority may change limits and budgets only."));

@@ -45,7 +45,7 @@ pub(super) fn describe(app: &App, finding: Finding) -> ScrubFinding {
             )
         },
         Finding::Lease { lease, figure, books, records } => ScrubFinding {
-            lease: Some(app.lease_id(lease)),
+            lease: Some(lease.to_string()),
             figure: Some(figure.to_owned()),
             ..empty(
                 ScrubFindingKind::Lease,

@@ -20,6 +20,7 @@ fn path(endpoint: &Endpoint) -> String {
         ("{lease}", "lease-0"),
         ("{allocation}", "alloc-1"),
         ("{token}", "3"),
+        ("{code}", "quota_exceeded"),
     ];
     let path = filled.iter().fold(endpoint.path.to_owned(), |path, (name, value)| path.replace(name, value));
     match endpoint.id {
@@ -33,7 +34,9 @@ fn path(endpoint: &Endpoint) -> String {
 fn body(endpoint: &Endpoint) -> Option<Value> {
     endpoint.body?;
     Some(match endpoint.id {
-        "change_tenant" | "change_settings" | "change_class" | "change_pool" | "change_node" => json!({}),
+        "change_tenant" | "update_tenant" | "change_settings" | "change_class" | "change_pool" | "change_node" => {
+            json!({})
+        }
         "change_project" => json!({ "name": "physics-main" }),
         "change_user" => json!({ "name": "physics-ada" }),
         "change_quota" => json!({ "limit": { "type": "hard", "limit": 6 } }),

@@ -58,3 +58,47 @@ async fn an_agent_always_names_its_generation_and_an_operator_need_not() {
     let wiped = world.post("/api/v1/nodes/n2/wipe", json!({ "clean": true })).await.expect(409);
     assert_eq!(wiped["code"], "node_not_wiping");
 }
+
+/// What an agent of an earlier version sent, word for word but for the IDs of the journal: 128-bit IDs, which it found in
+/// the answers to its heartbeats. Agents are updated later than the daemon, so this must work for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn recorded_requests_of_an_earlier_agent_still_work() {
+    let world = World::furnished().await;
+    let agent = world.tokens[&Role::NodeAgent].clone();
+    let says = async |path: &str, body: &str| {
+        let body = serde_json::from_str(body).expect("as it was recorded");
+        world.send(Some(&agent), Method::Post, path, Some(body)).await
+    };
+    let register = r#"{"instance":"6f1c2f9e97f24c0b9f0e6f8d4f1f7a11","capacity":{"h100":8},"labels":{"driver":"570"}}"#;
+    let registered = says("/api/v1/nodes/n1/agent", register).await.expect(200);
+    assert_eq!((&registered["node"], &registered["generation"]), (&json!("n1"), &json!(1)));
+
+    let quiet = r#"{"generation":1,"condition":{"load":"normal","errors":"normal","throttled":false}}"#;
+    let beat = says("/api/v1/nodes/n1/heartbeat", quiet).await.expect(200);
+    let held = beat["held"][0]["lease"].as_str().expect("a lease").to_owned();
+    assert!(held.len() == 32 && held.bytes().all(|b| b.is_ascii_hexdigit()), "agents name files after it: {held}");
+    assert_eq!(beat["held"][0]["id"], "lease-0");
+
+    world.post(&format!("/api/v1/leases/{held}/release"), json!({})).await.expect(200);
+    let beat = says("/api/v1/nodes/n1/heartbeat", r#"{"generation":1}"#).await.expect(200);
+    assert_eq!(beat["teardown"][0]["lease"], held.as_str());
+    let confirm = format!(r#"{{"generation":1,"leases":["{held}"]}}"#);
+    let confirmed = says("/api/v1/nodes/n1/teardowns", &confirm).await.expect(200);
+    // It looks for the ID that it sent.
+    assert_eq!((&confirmed["confirmed"], &confirmed["refused"]), (&json!([held]), &json!({})));
+    // Sent again, because the first answer was lost.
+    let again = says("/api/v1/nodes/n1/teardowns", &confirm).await;
+    assert!(again.text.contains(&held) || again.status == 409, "{again:?}");
+
+    // Holders may name leases and allocations in both ways as well.
+    let shown = world.get("/api/v1/leases?node=n2").await.expect(200)["leases"][0].clone();
+    let (id, uid) = (shown["id"].as_str().expect("an id"), shown["uid"].as_str().expect("a 128-bit id"));
+    assert_eq!((id, uid.len()), ("lease-1", 32));
+    for name in [id, uid] {
+        let renewed = world.post(&format!("/api/v1/leases/{name}/renew"), json!({ "ttl": "1h" })).await.expect(200);
+        assert_eq!((&renewed["id"], &renewed["uid"]), (&json!(id), &json!(uid)));
+        let batch = json!({ "operations": [{ "lease": name, "renew": { "ttl": "1h" } }] });
+        let results = world.post("/api/v1/leases/batch", batch).await.expect(200);
+        assert_eq!(results["results"][0]["renewed"]["id"], id);
+    }
+}

@@ -1,6 +1,6 @@
 //! Allocations over HTTP: submitted, waiting with their reasons, preempting, over; and what tenants see of each other.
 
-use crate::world::{Answer, World};
+use crate::world::{AllocationNumber as _, Answer, World};
 use leasehold_api::{AllocationDetail, BatchResults, Method, Outcome, Role, Submitted, TenantUsage};
 use serde_json::{Value, json};
 
@@ -37,17 +37,17 @@ async fn submit(world: &World, asked: Value) -> Submitted {
     serde_json::from_value(answer).expect("the type of the API")
 }
 
-async fn show(world: &World, id: u64) -> AllocationDetail {
-    let answer = world.get(&format!("/api/v1/allocations/alloc-{id}")).await.expect(200);
+async fn show(world: &World, id: impl std::fmt::Display) -> AllocationDetail {
+    let answer = world.get(&format!("/api/v1/allocations/{id}")).await.expect(200);
     serde_json::from_value(answer).expect("the type of the API")
 }
 
-async fn until(world: &World, id: u64, state: &str) -> AllocationDetail {
+async fn until(world: &World, id: impl std::fmt::Display, state: &str) -> AllocationDetail {
     let found = world.until(&format!("/api/v1/allocations/{id}"), |found| found["state"] == state).await;
     serde_json::from_value(found).expect("the type of the API")
 }
 
-async fn say(world: &World, id: u64, what: &str, body: Value) -> Answer {
+async fn say(world: &World, id: impl std::fmt::Display, what: &str, body: Value) -> Answer {
     world.post(&format!("/api/v1/allocations/{id}/{what}"), body).await
 }
 
@@ -62,7 +62,7 @@ async fn a_gang_lives_from_submission_to_its_end() {
     let world = racks().await;
     let more = json!({ "together": "rack", "staged": true, "workload": "train", "labels": {} });
     let submitted = submit(&world, gang("physics", 8, 2, &more)).await;
-    assert_eq!(submitted.id, submitted.sequence);
+    assert_eq!(submitted.id.0, submitted.sequence);
     let nodes: Vec<&str> = submitted.replicas.iter().map(|replica| replica.node.as_str()).collect();
     assert_eq!(nodes, ["n1", "n2"]);
     assert_eq!(say(&world, submitted.id, "checkpointing", json!({})).await.code(), "allocation_not_running");
@@ -75,7 +75,7 @@ async fn a_gang_lives_from_submission_to_its_end() {
     assert_eq!(shown.attempts[0].replicas.len(), 2);
     let lease = &shown.attempts[0].replicas[0].leases[0].id;
     let lease = world.get(&format!("/api/v1/leases/{lease}")).await.expect(200);
-    assert_eq!(lease["allocation_id"], submitted.id);
+    assert_eq!(lease["allocation_id"], submitted.id.to_string());
     // One lease of a gang cannot be torn out of it.
     let path = format!("/api/v1/leases/{}/release", lease["id"].as_str().expect("an id"));
     assert_eq!(world.post(&path, json!({})).await.code(), "lease_of_allocation");
@@ -113,10 +113,7 @@ async fn who_waits_is_told_what_for() {
     assert_eq!((waiting.class.as_deref(), waiting.short.as_deref()), (Some("h100"), Some("28")));
     assert!(waiting.starts_by.is_some(), "{waiting:?}");
     let waiting = show(&world, behind.id).await.waiting.expect("it waits");
-    assert!(
-        waiting.detail.starts_with(&format!("2nd, would delay alloc-{}, which starts by ", head.id)),
-        "{waiting:?}"
-    );
+    assert!(waiting.detail.starts_with(&format!("2nd, would delay {}, which starts by ", head.id)), "{waiting:?}");
     // To another tenant it has no name.
     let token = tenant_token(&world, "chemistry").await;
     let path = format!("/api/v1/allocations/{}", behind.id);
@@ -132,7 +129,7 @@ async fn who_waits_is_told_what_for() {
     let denied = world.post("/api/v1/allocations", gang("chemistry", 8, 1, &json!({}))).await;
     assert_eq!((denied.status, denied.code().as_str()), (409, "quota_exceeded"));
     let denied = denied.json();
-    assert_eq!((&denied["used"], &denied["requested"], &denied["limit"]), (&json!(4), &json!(8), &json!(8)));
+    assert_eq!((&denied["used"], &denied["requested"], &denied["limit"]), (&json!("4"), &json!("8"), &json!("8")));
     let change = json!({ "limit": { "type": "hard", "limit": 6 } });
     world.send(Some(&world.operator), Method::Put, "/api/v1/quotas/0", Some(change)).await.expect(200);
     let waiting = show(&world, behind.id).await.waiting.expect("it waits");
@@ -146,15 +143,15 @@ async fn who_waits_is_told_what_for() {
     let cursor = page["next_cursor"].as_str().expect("there is more");
     let rest = world.get(&format!("/api/v1/allocations?limit=3&cursor={cursor}")).await.expect(200);
     let ids = |page: &Value| -> Vec<u64> {
-        page["allocations"].as_array().expect("a list").iter().filter_map(|one| one["id"].as_u64()).collect()
+        page["allocations"].as_array().expect("a list").iter().map(|one| one["id"].allocation()).collect()
     };
-    assert_eq!([ids(&page), ids(&rest)].concat(), [first.id, head.id, held.id, behind.id]);
+    assert_eq!([ids(&page), ids(&rest)].concat(), [first.id, head.id, held.id, behind.id].map(|id| id.0));
     let places = |page: &Value| -> Vec<Option<u64>> {
         page["allocations"].as_array().expect("a list").iter().map(|one| one["position"].as_u64()).collect()
     };
     assert_eq!([places(&page), places(&rest)].concat(), [None, Some(1), None, Some(2)]);
     let pending = world.get("/api/v1/allocations?state=pending&tenant=physics&pool=main").await.expect(200);
-    assert_eq!(ids(&pending), [head.id]);
+    assert_eq!(ids(&pending), [head.id.0]);
     // Room is made: the head starts, whole, on what is free and on what a lower priority must give up.
     say(&world, first.id, "cancel", json!({})).await.expect(200);
     assert_eq!(until(&world, head.id, "running").await.attempts[0].replicas.len(), 4);
@@ -223,7 +220,7 @@ async fn a_submission_is_answered_again_under_its_key() {
         crate::world::read(request.send().await.expect("an answer")).await
     };
     let first = send(gang("physics", 8, 2, &json!({}))).await;
-    let id = first.json()["id"].as_u64().expect("a number");
+    let id = first.json()["id"].allocation();
     say(&world, id, "cancel", json!({})).await.expect(200);
     let again = send(gang("physics", 8, 2, &json!({}))).await;
     assert_eq!((first.status, first.text.as_str()), (201, again.text.as_str()));

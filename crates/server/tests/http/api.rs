@@ -77,8 +77,18 @@ async fn the_answers_of_the_lease_path_are_of_their_types() {
     let id = &granted.leases[0].id;
     let released: Released = typed(world.post(&format!("/api/v1/leases/{id}/release"), json!({})).await.expect(200));
     assert_eq!(released.state, LeaseState::Releasing);
-    let again = world.post(&format!("/api/v1/leases/{id}/release"), json!({})).await;
-    assert_eq!((again.status, again.code().as_str()), (409, "lease_released"));
+    // A release needs no idempotency key: repeated, it gets the same answer, alone and in a batch.
+    let again: Released = typed(world.post(&format!("/api/v1/leases/{id}/release"), json!({})).await.expect(200));
+    assert_eq!(again, released);
+    let batch = json!({ "operations": [{ "lease": id, "release": {} }, { "lease": id, "renew": { "ttl": "1h" } }] });
+    let results = world.post("/api/v1/leases/batch", batch).await.expect(200)["results"].clone();
+    assert_eq!(typed::<Released>(results[0]["released"].clone()), released);
+    assert_eq!(results[1]["problem"]["code"], "lease_released");
+    world.post("/api/v1/tenants", json!({ "name": "rivals" })).await.expect(201);
+    let new = json!({ "name": "rival", "role": "tenant_admin", "tenant": "rivals" });
+    let other = world.post("/api/v1/tokens", new).await.expect(201)["secret"].as_str().expect("a secret").to_owned();
+    let foreign = world.send(Some(&other), Method::Post, &format!("/api/v1/leases/{id}/release"), None).await;
+    assert_eq!((foreign.status, foreign.code().as_str()), (404, "lease_not_found"));
     let history: History = typed(world.get(&format!("/api/v1/leases/{id}/history")).await.expect(200));
     let kinds: Vec<&str> = history.records.iter().filter_map(|record| record["kind"].as_str()).collect();
     assert_eq!(kinds, ["lease.granted", "lease.released"]);
@@ -100,10 +110,14 @@ async fn a_denial_says_who_what_and_the_three_numbers_and_says_it_again() {
     assert_eq!(problem.detail, "Tenant \"physics\" would exceed its quota of h100 (used 1, requested 8, limit 6 GPU).");
     assert_eq!(
         (&problem.members["used"], &problem.members["requested"], &problem.members["limit"]),
-        (&json!(1), &json!(8), &json!(6))
+        (&json!("1"), &json!("8"), &json!("6"))
     );
+    assert_eq!(problem.members["unit"], "GPU");
     assert_eq!(first.headers["content-type"], "application/problem+json");
-    let again = crate::world::read(send("k", ask(8)).await.expect("an answer")).await.json();
+    let again = crate::world::read(send("k", ask(8)).await.expect("an answer")).await;
+    let until = |answer: &crate::world::Answer| answer.headers["idempotency-key-remembered-until"].clone();
+    assert_eq!(until(&again), until(&first), "from the first use of the key");
+    let again = again.json();
     assert_eq!(again["sequence"], problem.members["sequence"]);
     let other = crate::world::read(send("k", ask(7)).await.expect("an answer")).await;
     assert_eq!((other.status, other.code().as_str()), (409, "idempotency_mismatch"));

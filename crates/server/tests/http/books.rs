@@ -68,8 +68,8 @@ impl World {
             let records = export.text.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
             let mut events = records.filter(|record| record["kind"] == kind);
             let of_lease = |record: Value| record["lease_events"].as_array().cloned().unwrap_or_default();
-            let found = events.find_map(|record| of_lease(record).into_iter().find(|event| event["lease_id"] == id));
-            number(&found.unwrap_or_else(|| panic!("no {kind}"))["timestamp"])
+            let found = events.find_map(|record| of_lease(record).into_iter().find(|event| event["lease"] == id));
+            number(&found.unwrap_or_else(|| panic!("no {kind}"))["timestamp_ns"])
         };
         Story { from_ns: stamp("lease.granted"), to_ns: stamp("lease.released"), until }
     }
@@ -197,7 +197,10 @@ async fn what_cannot_be_answered_is_told_by_its_field() {
     assert_eq!(world.get("/api/v1/usage?tenant=physcs").await.json()["nearest"], "physics");
     for (path, field) in [
         ("usage/capacity?by=tenant", "by"),
-        ("waste?by=user", "by"),
+        ("waste?by=colour", "by"),
+        ("waste?sort=size", "sort"),
+        ("waste?top=0", "top"),
+        ("usage?utilisation=true&bucket=day", "utilisation"),
         ("waste?headline=lazy", "headline"),
         ("costs/rate?from=2026-01-01T00:00:00Z", "from"),
         ("costs/forecast?to=2026-01-01T00:00:00Z", "to"),

@@ -1,6 +1,6 @@
 //! Cost ceilings over HTTP: who sets them, what they stand against, and what is told of them.
 
-use crate::world::{Answer, World};
+use crate::world::{AllocationNumber as _, Answer, World};
 use leasehold_api::{Ceiling, CeilingMode, Method, Role};
 use serde_json::{Value, json};
 
@@ -100,7 +100,7 @@ async fn a_gang_waits_for_cost_headroom() {
     let first = world.post("/api/v1/allocations", gang("1h")).await.expect(201);
     assert_eq!(first["state"], "running", "{first}");
     let waits = world.post("/api/v1/allocations", gang("1h")).await.expect(201);
-    let id = waits["id"].as_u64().expect("a number");
+    let id = waits["id"].allocation();
     let found = world.get(&format!("/api/v1/allocations/{id}")).await.expect(200);
     assert_eq!(found["waiting"]["reason"], "cost", "{found}");
     let detail = found["waiting"]["detail"].as_str().expect("words");
@@ -113,7 +113,7 @@ async fn a_gang_waits_for_cost_headroom() {
     // What could never be paid for does not wait.
     let denied = world.post("/api/v1/allocations", gang("3h")).await.expect(409);
     assert_eq!(denied["code"], "ceiling_exceeded");
-    let first = first["id"].as_u64().expect("a number");
+    let first = first["id"].allocation();
     world.post(&format!("/api/v1/allocations/{first}/complete"), json!({})).await.expect(200);
     world.until(&format!("/api/v1/allocations/{id}"), |found| found["state"] == "running").await;
     world.stop().await;
@@ -148,7 +148,7 @@ async fn an_app_instance_is_held_to_its_own_ceiling() {
     gang.as_object_mut().expect("an object").remove("ttl");
     gang["walltime"] = "10m".into();
     let waits = world.post("/api/v1/allocations", gang).await.expect(201);
-    let path = format!("/api/v1/allocations/{}", waits["id"]);
+    let path = format!("/api/v1/allocations/{}", waits["id"].allocation());
     let found = world.get(&path).await.expect(200);
     assert_eq!((&found["app_instance"], &found["waiting"]["reason"]), (&json!(7), &json!("cost")), "{found}");
     assert!(found["waiting"]["detail"].as_str().is_some_and(|why| why.contains("of app instance 7")), "{found}");

@@ -139,8 +139,9 @@ async fn limits_on_claims_say_their_three_numbers() {
     let told = world.post("/api/v1/claims", claim(&["n1", "n2"], "clinic", "ada")).await.expect(409);
     assert_eq!(told["code"], "sensitive_pool_full");
     assert!(told["detail"].as_str().is_some_and(|text| text.contains("(used 0, requested 2, limit 1)")), "{told}");
+    assert_eq!(told["unit"], "node", "{told}");
     let numbers = |told: &Value| (told["used"].clone(), told["requested"].clone(), told["limit"].clone());
-    assert_eq!(numbers(&told), (json!(0), json!(2), json!(1)), "{told}");
+    assert_eq!(numbers(&told), (json!("0"), json!("2"), json!("1")), "{told}");
     world
         .send(Some(&world.operator), Method::Put, "/api/v1/settings", Some(json!({ "sensitive_pool_size": null })))
         .await
@@ -152,7 +153,7 @@ async fn limits_on_claims_say_their_three_numbers() {
     let told = world.post("/api/v1/claims", claim(&["n1", "n2"], "clinic", "ada")).await.expect(409);
     assert_eq!((&told["code"], &told["tenant"]), (&json!("claim_over_quota"), &json!("clinic")));
     assert_eq!(told["detail"], "Tenant \"clinic\" would exceed max_nodes (used 0, requested 2, limit 1)");
-    assert_eq!(numbers(&told), (json!(0), json!(2), json!(1)), "{told}");
+    assert_eq!(numbers(&told), (json!("0"), json!("2"), json!("1")), "{told}");
     for (wrong, code) in [
         (claim(&[], "clinic", "ada"), "no_nodes"),
         (claim(&["n1", "n1"], "clinic", "ada"), "duplicate_node"),

@@ -1,6 +1,6 @@
 //! Evictions explained over HTTP: to those who asked, to those who fell, and to nobody else; and how leases end otherwise.
 
-use crate::world::World;
+use crate::world::{AllocationNumber as _, World};
 use leasehold_api::Method;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ async fn an_eviction_is_told_to_its_parties_from_what_was_sealed() {
     world.post(&format!("/api/v1/leases/{other}/renew"), json!({ "ttl": "3h" })).await.expect(200);
     world.post("/api/v1/nodes/n2/drain", json!({})).await.expect(200);
     let waits = world.post("/api/v1/leases", request).await.expect(202);
-    let id = waits["id"].as_u64().expect("a number");
+    let id = waits["id"].allocation();
     let decided = world.until("/api/v1/audit/records?kind=preemption.decided", |found| !found["records"][0].is_null());
     let by = decided.await["records"][0]["sequence"].as_u64().expect("a sequence");
     let [physics, chemistry, biology] =
@@ -113,7 +113,11 @@ async fn an_eviction_is_told_to_its_parties_from_what_was_sealed() {
         assert_eq!(why["decided"]["victims"].as_array().expect("victims").len(), 2, "{why}");
     }
     let told = see(&world, &chemistry, &decision).await;
-    assert_eq!((&told["outcome"], &told["decided"]["allocation_id"]), (&json!("evicts"), &json!(id)), "{told}");
+    assert_eq!(
+        (&told["outcome"], &told["decided"]["allocation_id"]),
+        (&json!("evicts"), &json!(format!("alloc-{id}"))),
+        "{told}"
+    );
 
     // Long after, its victims can still be told.
     let why = see(&world, &biology, &format!("/api/v1/leases/{second}/explain")).await;
@@ -131,10 +135,10 @@ async fn a_gang_is_told_how_its_attempts_ended() {
     let world = cluster().await;
     let gang = json!({ "tenant": "physics", "project": "physics", "replicas": 2, "walltime": "1h", "requeue": true,
         "priority": "scavenger", "asks": [{ "class": "h100", "quantity": 4 }] });
-    let victim = world.post("/api/v1/allocations", gang).await.expect(201)["id"].as_u64().expect("a number");
+    let victim = world.post("/api/v1/allocations", gang).await.expect(201)["id"].allocation();
     let request = json!({ "tenant": "physics", "project": "physics", "ttl": "10m", "priority": "guaranteed",
         "asks": [{ "class": "h100", "quantity": 1 }] });
-    let waits = world.post("/api/v1/leases", request).await.expect(202)["id"].as_u64().expect("a number");
+    let waits = world.post("/api/v1/leases", request).await.expect(202)["id"].allocation();
     let path = format!("/api/v1/allocations/{victim}/explain");
     let shown = format!("/api/v1/allocations/{victim}");
     let revoked = world.until(&shown, |found| !found["attempts"][0]["revocation"].is_null()).await;
@@ -176,7 +180,7 @@ async fn who_waits_for_a_gang_to_fall_learns_its_own_place_only() {
     world.post("/api/v1/allocations", gang).await.expect(201);
     let request = json!({ "tenant": "chemistry", "project": "chemistry", "ttl": "10m", "priority": "guaranteed",
         "asks": [{ "class": "h100", "quantity": 1 }] });
-    let waits = world.post("/api/v1/leases", request).await.expect(202)["id"].as_u64().expect("a number");
+    let waits = world.post("/api/v1/leases", request).await.expect(202)["id"].allocation();
     let path = format!("/api/v1/allocations/{waits}");
     let shown = world.until(&path, |found| found["waiting"]["reason"] == "victims").await;
     assert_eq!(shown["waiting"]["nodes"], json!(["n1", "n2"]), "{shown}");
@@ -203,7 +207,7 @@ async fn every_other_end_has_its_reason() {
     }
     let gang = json!({ "tenant": "physics", "project": "physics", "walltime": "1ms",
         "asks": [{ "class": "h100", "quantity": 1 }] });
-    let id = world.post("/api/v1/allocations", gang).await.expect(201)["id"].as_u64().expect("a number");
+    let id = world.post("/api/v1/allocations", gang).await.expect(201)["id"].allocation();
     let over = world.until(&format!("/api/v1/allocations/{id}"), |found| found["state"] == "failed").await;
     let why = world.get(&format!("/api/v1/allocations/{id}/explain")).await.expect(200);
     assert_eq!(why["ending"]["how"], "walltime", "{why}");
@@ -224,7 +228,7 @@ async fn one_that_had_enough_evicted_is_told_when_it_starts() {
     };
     world.post("/api/v1/allocations", gang("physics", "standard")).await.expect(201);
     let waits = world.post("/api/v1/allocations", gang("chemistry", "guaranteed")).await.expect(201);
-    let shown = world.get(&format!("/api/v1/allocations/{}", waits["id"])).await.expect(200);
+    let shown = world.get(&format!("/api/v1/allocations/{}", waits["id"].allocation())).await.expect(200);
     assert_eq!(shown["waiting"]["reason"], "evictions", "{shown}");
     assert!(shown["waiting"]["starts_by"].is_string(), "{shown}");
     world.stop().await;

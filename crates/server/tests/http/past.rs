@@ -1,7 +1,7 @@
 //! Leases and allocations of any time: everything a closed one shows, lists by window, pages while things close, and what
 //! tenants see of each other's past.
 
-use crate::world::World;
+use crate::world::{AllocationNumber as _, World};
 use leasehold_api::{Method, Role};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn a_closed_lease_shows_what_a_live_one_shows() {
     let path = format!("/api/v1/leases/{id}");
     let live = world.get(&path).await.expect(200);
     assert_eq!((&live["accounting_tag"], &live["workload"]), (&json!("cc-4711"), &json!("train")));
-    assert_eq!(live["correlation_id"], "0123456789abcdef0123456789abcdef");
+    assert_eq!(live["correlation_id"], "01234567-89ab-cdef-0123-456789abcdef");
     assert_eq!(live["user"], "physics-ada");
     // The tag is that of the grant, whatever becomes of the tenant.
     let other = json!({ "accounting_tag": "cc-1" });
@@ -172,7 +172,7 @@ async fn allocations_that_are_over_are_listed_too() {
         "asks": [{ "class": "h100", "quantity": 1 }] });
     let mut submitted = Vec::new();
     for end in ["complete", "cancel", ""] {
-        let one = world.post("/api/v1/allocations", asked.clone()).await.expect(201)["id"].as_u64().expect("a number");
+        let one = world.post("/api/v1/allocations", asked.clone()).await.expect(201)["id"].allocation();
         if !end.is_empty() {
             world.post(&format!("/api/v1/allocations/{one}/{end}"), json!({})).await.expect(200);
         }
@@ -181,7 +181,7 @@ async fn allocations_that_are_over_are_listed_too() {
     let numbers = async |token: &str, query: &str| {
         let list = world.send(Some(token), Method::Get, &format!("/api/v1/allocations{query}"), None).await.expect(200);
         let all = list["allocations"].as_array().expect("a list").clone();
-        all.iter().map(|one| one["id"].as_u64().expect("a number")).collect::<Vec<_>>()
+        all.iter().map(|one| one["id"].allocation()).collect::<Vec<_>>()
     };
     let operator = &world.operator;
     assert_eq!(numbers(operator, "").await, submitted[2..]);
@@ -198,6 +198,34 @@ async fn allocations_that_are_over_are_listed_too() {
     assert_eq!(numbers(operator, &format!("?from=2001-01-01T00:00:00Z&limit=2&cursor={next}")).await, submitted[1..]);
     // The leases of one that is over.
     let leases = world.get(&format!("/api/v1/leases?allocation=alloc-{}", submitted[0])).await.expect(200);
-    assert_eq!(leases["leases"][0]["allocation_id"], submitted[0]);
+    assert_eq!(leases["leases"][0]["allocation_id"], format!("alloc-{}", submitted[0]));
+    world.stop().await;
+}
+
+/// An allocation and all of its leases have one correlation ID, also if nobody gave one; and the records of its grants
+/// carry the references of its submission.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_allocation_shares_its_correlation_id_and_its_references_with_its_leases() {
+    let world = World::furnished().await;
+    let given = "01234567-89AB-cdef-0123-456789abcdef";
+    for correlation in [None, Some(given)] {
+        let mut asked = json!({ "tenant": "physics", "project": "physics-main", "replicas": 1, "walltime": "1h",
+            "hcl_entry": "entry-7", "dra_claim_id": "claim-7", "asks": [{ "class": "h100", "quantity": 1 }] });
+        if let Some(correlation) = correlation {
+            asked["correlation_id"] = json!(correlation);
+        }
+        let submitted = world.post("/api/v1/allocations", asked).await.expect(201);
+        let id = submitted["correlation_id"].as_str().expect("an id").to_owned();
+        assert_eq!(id.len(), 36, "{id}");
+        assert!(correlation.is_none_or(|given| given.eq_ignore_ascii_case(&id)), "{id}");
+        let lease = submitted["replicas"][0]["leases"][0]["id"].as_str().expect("a lease").to_owned();
+        let shown = world.get(&format!("/api/v1/leases/{lease}")).await.expect(200);
+        assert_eq!(shown["correlation_id"], json!(id));
+        let records = world.get(&format!("/api/v1/leases/{lease}/history")).await.expect(200);
+        let granted = &records["records"][0];
+        assert_eq!(granted["body"]["correlation_id"], json!(id));
+        assert_eq!(granted["lease_events"][0]["correlation_id"], json!(id));
+        assert_eq!((&granted["affected_hcl_entry"], &granted["dra_claim_id"]), (&json!("entry-7"), &json!("claim-7")));
+    }
     world.stop().await;
 }

@@ -13,6 +13,7 @@ async fn until(answer: &mut reqwest::Response, kind: &str) -> Vec<u64> {
         let piece = answer.chunk().await.expect("the stream goes on").expect("the stream goes on");
         text.push_str(std::str::from_utf8(&piece).expect("events are text"));
     }
+    text.lines().filter_map(|line| line.strip_prefix("data: ")).for_each(crate::conform::check_record);
     text.lines().filter_map(|line| line.strip_prefix("id: ")?.parse().ok()).collect()
 }
 
@@ -57,6 +58,23 @@ async fn events_resume_where_they_were_left_and_end_with_their_token() {
     let mut last = listen("/api/v1/events", &world.operator, None).await.expect("a stream");
     world.stop().await;
     while last.chunk().await.expect("it ends cleanly").is_some() {}
+}
+
+/// A reader that has seen more records than there are must not wait for them: they were lost by a restore.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reader_that_has_seen_more_than_there_is_is_refused() {
+    let world = World::furnished().await;
+    let size = world.get("/api/v1/about").await.expect(200)["size"].as_u64().expect("a size");
+    for path in ["/api/v1/events", "/api/v1/audit/records"] {
+        assert_eq!(world.get(&format!("{path}?after={}", size - 1)).await.status, 200, "{path}");
+        for after in [size, u64::MAX >> 11] {
+            let refused = world.get(&format!("{path}?after={after}")).await.expect(410);
+            assert_eq!((&refused["code"], &refused["size"]), (&json!("beyond_end"), &json!(size)), "{path}");
+        }
+    }
+    let request = world.client().get(format!("{}/api/v1/events", world.url)).bearer_auth(&world.operator);
+    let answer = request.header("last-event-id", size.to_string()).send().await.expect("an answer");
+    assert_eq!(crate::world::read(answer).await.expect(410)["size"], size);
 }
 
 /// The publishing thread and the one that hands out events want the same things; with streams that come and go they once

@@ -68,11 +68,18 @@ async fn a_quota_of_one_class_speaks_in_its_units_and_others_in_numbers() {
     world.post("/api/v1/leases", ask("2")).await.expect(201);
     let told = world.post("/api/v1/leases", ask("4")).await.expect(409);
     assert_eq!(detail(&told), "Tenant \"physics\" would exceed its quota of mig (used 2, requested 4, limit 3 GPU).");
-    assert_eq!((&told["used"], &told["requested"], &told["limit"]), (&json!(14), &json!(28), &json!(21)), "{told}");
+    assert_eq!((&told["used"], &told["requested"], &told["limit"]), (&json!("2"), &json!("4"), &json!("3")), "{told}");
+    assert_eq!(told["unit"], "GPU");
+    let told = world.post("/api/v1/leases", ask("8/7")).await;
+    assert_eq!(told.status, 422, "not whole devices");
+    world.post("/api/v1/leases", ask("6/7")).await.expect(201);
+    let told = world.post("/api/v1/leases", ask("2/7")).await.expect(409);
+    assert_eq!((&told["used"], &told["requested"], &told["unit"]), (&json!("20/7"), &json!("2/7"), &json!("GPU")));
     let quota = json!({ "tenant": "physics", "measure": "leases", "limit": { "type": "hard", "limit": 1 } });
     world.post("/api/v1/quotas", quota).await.expect(201);
     let told = world.post("/api/v1/leases", ask("1/7")).await.expect(409);
-    assert_eq!(detail(&told), "Tenant \"physics\" would exceed max_leases (used 1, requested 1, limit 1).");
+    assert_eq!(detail(&told), "Tenant \"physics\" would exceed max_leases (used 2, requested 1, limit 1).");
+    assert_eq!((&told["used"], &told["unit"]), (&json!("2"), &json!("lease")));
     world.stop().await;
 }
 

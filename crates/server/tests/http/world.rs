@@ -1,5 +1,6 @@
 //! A daemon in a temporary folder, with two tenants, a token of every role, and a way to talk to it.
 
+use crate::conform;
 use leasehold_api::{Method, Role};
 use leasehold_cell::{Clock, SystemClock};
 use leasehold_server::config::Config;
@@ -93,7 +94,8 @@ impl World {
     }
 
     pub(crate) async fn send(&self, token: Option<&str>, method: Method, path: &str, body: Option<Value>) -> Answer {
-        let method = reqwest::Method::from_bytes(method.word().as_bytes()).expect("a method");
+        let word = method.word();
+        let method = reqwest::Method::from_bytes(word.as_bytes()).expect("a method");
         let retried = method == reqwest::Method::GET;
         let mut request = self.client.request(method, format!("{}{path}", self.url));
         if let Some(token) = token {
@@ -108,7 +110,7 @@ impl World {
             (Err(error), Some(again)) if error.is_request() => again.send().await,
             (answer, _) => answer,
         };
-        read(answer.expect("an answer")).await
+        read_to(Some(word), answer.expect("an answer")).await
     }
 
     pub(crate) fn client(&self) -> &reqwest::Client {
@@ -185,10 +187,31 @@ impl World {
     }
 }
 
+/// Reads an answer to its end, and checks that the OpenAPI document describes it.
 pub(crate) async fn read(answer: reqwest::Response) -> Answer {
+    read_to(None, answer).await
+}
+
+async fn read_to(method: Option<&str>, answer: reqwest::Response) -> Answer {
+    let path = answer.url().path().to_owned();
     let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
     // A stream of events has no end; its beginning is enough.
     let streaming = headers.get("content-type").is_some_and(|kind| kind == "text/event-stream");
     let text = if streaming { String::new() } else { answer.text().await.expect("a body") };
+    let media = headers.get("content-type").and_then(|media| media.to_str().ok()).unwrap_or_default();
+    conform::check(method, &path, status, media, &text);
     Answer { status, headers, text }
+}
+
+/// The number in the ID of an allocation.
+pub(crate) trait AllocationNumber {
+    fn allocation(&self) -> u64;
+}
+
+impl AllocationNumber for Value {
+    #[track_caller]
+    fn allocation(&self) -> u64 {
+        let number = self.as_str().and_then(|id| id.strip_prefix("alloc-")?.parse().ok());
+        number.unwrap_or_else(|| panic!("{self} is not the ID of an allocation"))
+    }
 }

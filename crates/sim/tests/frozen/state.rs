@@ -3,8 +3,8 @@
 use leasehold_engine::{Allocation, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{
-    AllocationSpec, Budgets, Instant, LimitKind, Name, NodeScope, Profile, QuotaScope, ResourceKind, Span, TokenScope,
-    Weights,
+    AllocationSpec, Budgets, FurtherScope, Instant, LimitKind, Name, NodeScope, Profile, QuotaScope, ResourceKind,
+    Span, TokenScope, Weights,
 };
 use serde_json::{Value, json};
 use std::fmt::Display;
@@ -110,7 +110,7 @@ fn node(state: &State, node: &Node) -> Value {
             "project": claim.project.0,
             "since": at(claim.since),
         }),
-        Custody::Wiping { since, limit_at } => json!({ "wiping_since": at(since), "limit_at": at(limit_at) }),
+        Custody::Wiping { since, limit_at, .. } => json!({ "wiping_since": at(since), "limit_at": at(limit_at) }),
         Custody::Quarantined { cause, since } => json!({ "quarantined_since": at(since), "cause": text(cause) }),
     };
     json!({
@@ -152,7 +152,8 @@ fn capacity(node: &Node) -> impl Iterator<Item = Value> + '_ {
 }
 
 fn quota(quota: &Quota) -> Value {
-    let QuotaScope { tenant, project, class, pool, node, priority } = quota.scope;
+    let QuotaScope { tenant, project, class, pool, node, priority, further } = quota.scope;
+    assert_eq!(further, FurtherScope::NONE, "no journal of an earlier version has more");
     let limit = match quota.limit {
         LimitKind::Hard { limit } => json!({ "hard": limit }),
         LimitKind::Soft { limit } => json!({ "soft": limit }),
@@ -175,8 +176,8 @@ fn quota(quota: &Quota) -> Value {
         "priority": priority.map(text),
         "measure": text(quota.measure),
         "limit": limit,
-        "used": quota.used,
-        "used_by_node": quota.used_by_node().map(|(node, used)| json!([node.0, used])).collect::<Vec<_>>(),
+        "used": u64::try_from(quota.used().numerator()).expect("a small number"),
+        "used_by_node": quota.used_by_node().map(|(node, used)| json!([node.0, u64::try_from(used).expect("a small number")])).collect::<Vec<_>>(),
         "episode": quota.episode.map(|episode| json!([at(episode.started_at), episode.below_since.map(at)])),
     })
 }

@@ -3,9 +3,12 @@
 
 pub(crate) mod invariants;
 mod prices;
+mod random_scope;
 mod script;
 mod tell;
+mod values;
 mod world;
 
+pub(crate) use random_scope::quota_scope;
 pub(crate) use script::{STAGE, Story, check, check_on};
 pub(crate) use world::{World, name};

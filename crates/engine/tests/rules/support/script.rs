@@ -9,20 +9,21 @@
 
 use super::World;
 use super::tell::{Names, tell};
+use super::values::weights;
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, PutClass, PutNode, PutPool, PutProject,
-    PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe,
-    RequestLease, Revoke, UpdateTenant,
+    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
+    PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
+    ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, Identity, Instant, LeaseNo,
-    Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope,
-    Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo,
-    TokenScope, UserNo, Weights, quantity,
+    Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, FurtherScope, HolderScope,
+    Identity, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
+    QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota, quantity,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -183,6 +184,7 @@ impl Story {
         let line = Line { words: rest, options };
         let mut identity = self.identity(who);
         identity.user = line.options.get("user").map(|user| self.user(user));
+        identity.workload = line.options.get("work").map(|text| name(text));
         identity.token = line.options.get("token").map(|no| TokenNo(no.parse().expect("a token")));
         let command = self.command(verb, &line);
         match line.options.get("key") {
@@ -258,12 +260,16 @@ impl Story {
                 labels: line.labels(),
                 source_project: line.options.get("source").map(|project| self.project(project)),
                 app_instance: line.number("app").map(AppInstanceNo),
+                correlation: line.number("corr").map(|number: u64| u128::from(number)),
+                hcl_entry: line.options.get("hcl").map(|text| name(text)),
+                dra_claim_id: line.options.get("dra").map(|text| name(text)),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
             "submit" => {
                 let domain =
                     |option: &str| line.options.get(option).map(|word| Domain::from_word(word).expect("a domain"));
-                Command::SubmitAllocation(AllocationSpec {
+                let spec = AllocationSpec {
+                    correlation: line.number("corr").map(|number: u64| u128::from(number)),
                     pool: line.options.get("pool").map(|pool| self.pool(pool)),
                     replicas: line.number("x").unwrap_or(1),
                     priority: line.priority("prio").unwrap_or(Priority::Standard),
@@ -277,6 +283,14 @@ impl Story {
                     sensitive: line.flag("sensitive"),
                     app_instance: line.number("app").map(AppInstanceNo),
                     ..AllocationSpec::of(self.asks(line).into_iter().collect())
+                };
+                let reference = |option: &str| line.options.get(option).map(|text| name(text));
+                let over = line.options.get("over");
+                Command::SubmitAllocation(SubmitAllocation {
+                    hcl_entry: reference("hcl"),
+                    dra_claim_id: reference("dra"),
+                    when_over_quota: over.map(|word| WhenOverQuota::from_word(word).expect("a word")),
+                    ..spec.into()
                 })
             }
             "start" => Command::StartAllocation(self.allocation(first)),
@@ -407,6 +421,11 @@ impl Story {
                 accounting_tag: line.options.get("tag").map(cleared_or).map(|tag| tag.map(|tag| name(&tag))),
                 max_priority: line.priority("max"),
                 max_evicted_quanta_per_hour: number("evicted"),
+                when_over_quota: line
+                    .options
+                    .get("over")
+                    .map(cleared_or)
+                    .map(|word| word.map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
                 ..TenantSettingsChange::default()
             },
         }
@@ -503,7 +522,9 @@ impl Story {
     fn put_quota(&mut self, label: &str, line: &Line<'_>) -> PutQuota {
         let limit = limit(line);
         if let (Some(old), true) = (self.quotas.get(label), line.words.len() == 1) {
-            return PutQuota { quota: Some(self.quota(label)), limit, ..old.clone() };
+            let until = line.options.get("until").map(|at| self.names.read_time(at));
+            let percent = line.options.get("percent").map(|_| Percent { limit: true, burst_limit: true });
+            return PutQuota { quota: Some(self.quota(label)), limit, until, percent, ..old.clone() };
         }
         let (who, class) = (line.words[1], line.words.get(2));
         let tenant = who.split_once('/').map_or(who, |(tenant, _)| tenant);
@@ -512,20 +533,34 @@ impl Story {
             scope: QuotaScope {
                 tenant: self.tenant(tenant),
                 project: who.contains('/').then(|| self.project(who)),
-                class: class.map(|class| self.class(class)),
+                class: class.filter(|class| **class != "-").map(|class| self.class(class)),
                 pool: line.options.get("pool").map(|pool| self.pool(pool)),
                 node: match line.options.get("node") {
                     None => NodeScope::All,
                     Some(&"each") => NodeScope::Each,
                     Some(node) => NodeScope::One(self.node(node)),
                 },
-                priority: line.priority("prio"),
+                priority: line.priority("prio").or(line.priority("from")),
+                further: FurtherScope {
+                    kind: line.options.get("kind").map(|word| ResourceKind::from_word(word).expect("a kind")),
+                    user: line.options.get("by-user").map(|word| match *word {
+                        "each" => HolderScope::Each,
+                        user => HolderScope::One(self.user(user)),
+                    }),
+                    app_instance: line.options.get("by-app").map(|word| match *word {
+                        "each" => HolderScope::Each,
+                        app => HolderScope::One(AppInstanceNo(app.parse().expect("a number"))),
+                    }),
+                    and_above: line.options.contains_key("from") || line.options.contains_key("above"),
+                },
             },
             measure: line
                 .options
                 .get("count")
                 .map_or(Measure::Quanta, |word| Measure::from_word(word).expect("a measure")),
             limit,
+            until: line.options.get("until").map(|at| self.names.read_time(at)),
+            percent: line.options.get("percent").map(|_| Percent { limit: true, burst_limit: true }),
         };
         self.quotas.insert(label.to_owned(), put.clone());
         self.names.expect_quota(label);
@@ -552,29 +587,4 @@ fn limit(line: &Line<'_>) -> LimitKind {
     let (limits, ttl) = line.options["burst"].split_once('/').expect("a burst");
     let (limit, burst_limit) = limits.split_once("..").expect("base and ceiling");
     LimitKind::Burst { limit: number(limit), burst_limit: number(burst_limit), burst_ttl: ttl.parse().expect("a span") }
-}
-
-/// Instants as a story writes them.
-pub(super) fn read_time(text: &str) -> (Instant, bool) {
-    let fraction = |text: &str| -> u64 {
-        let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
-        let whole: u64 = whole.parse().expect("seconds");
-        let nanos: u64 = format!("{decimals:0<9}").parse().expect("decimals");
-        whole * 1_000_000_000 + nanos
-    };
-    let parts: Vec<&str> = text.split(':').collect();
-    let hours = |part: &str| part.parse::<u64>().expect("a clock");
-    match parts.as_slice() {
-        [seconds] => (Instant(fraction(seconds)), false),
-        [h, m] => (Instant::from_secs(hours(h) * 3600 + hours(m) * 60), true),
-        [h, m, s] => (Instant(Instant::from_secs(hours(h) * 3600 + hours(m) * 60).0 + fraction(s)), true),
-        _ => panic!("`{text}` is no time"),
-    }
-}
-
-/// `500,200,200,100`, in thousandths; `-` for those of the strategy.
-fn weights(text: &str) -> Option<Weights> {
-    let parts: Vec<u16> = text.split(',').filter_map(|part| part.parse().ok()).collect();
-    let [pressure, fit, locality, fragmentation] = parts[..] else { return None };
-    Some(Weights { pressure, fit, locality, fragmentation })
 }

@@ -1,6 +1,6 @@
 //! Records and states as text, a line each.
 
-use super::script::read_time;
+use super::values::read_time;
 use leasehold_engine::{Custody, Phase, State, View, WaitReason};
 use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases, Nodes};
 use leasehold_model::rate::Charge;
@@ -187,7 +187,7 @@ impl Names {
                             format!("burst {limit}..{burst_limit} for {burst_ttl}")
                         }
                     };
-                    let mut about = format!("{} used {} of {limit}", self.quota(quota.number), quota.used);
+                    let mut about = format!("{} used {} of {limit}", self.quota(quota.number), quota.used());
                     if let Some(episode) = quota.episode {
                         write!(about, ", episode since {}", self.time(episode.started_at)).expect("text");
                         if let Some(since) = episode.below_since {
@@ -312,6 +312,9 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             DenyCause::Quota { quota, used, requested, limit } => {
                 format!("denied: {} used {used}, requested {requested}, limit {limit}", names.quota(quota))
             }
+            DenyCause::KindQuota { quota, used, requested, limit } => {
+                format!("denied: {} used {used}, requested {requested}, limit {limit} units", names.quota(quota))
+            }
             DenyCause::BurstOver { quota, ends_at } => {
                 format!("denied: burst of {} over at {}", names.quota(quota), names.time(ends_at))
             }
@@ -351,7 +354,14 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::NodeDrained(n) => format!("drained {}", node(state, n.node)),
         Body::NodeResumed(n) => format!("resumed {}", node(state, n.node)),
         Body::NodeReturned(n) => format!("returned {}", node(state, n.node)),
-        Body::QuotaPut(q) => format!("quota {}: {} {}", names.quota(q.quota), q.limit.word(), q.limit.limit()),
+        Body::QuotaPut(q) => {
+            let limit = |limit: LimitKind| format!("{} {}", limit.word(), limit.limit());
+            let until = q.temporary.map_or_else(String::new, |temporary| {
+                format!(", {} until {}", limit(temporary.limit), names.time(temporary.until))
+            });
+            format!("quota {}: {}{until}", names.quota(q.quota), limit(q.limit))
+        }
+        Body::QuotaUntilReached(q) => format!("temporary limit of {} ended", names.quota(q.quota)),
         Body::AgentRegistered(agent) => {
             let (node, generation) = (node(state, agent.node), agent.generation);
             format!("agent {} on {node} as generation {generation}", agent.instance)
@@ -395,6 +405,17 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::PreemptionDecided(of) => {
             let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
             format!("evicts {} for {} on {}", all(&of.victims), names.allocation(of.allocation), places.join(" "))
+        }
+        Body::ReservationTakenOver(of) => {
+            let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
+            let dropped: Vec<String> = of.dropped.iter().map(|number| names.allocation(*number)).collect();
+            let mut told = format!("{} takes over from {}", names.allocation(of.allocation), dropped.join(" "));
+            for (what, leases) in [("evicts", &of.victims), ("waits for", &of.awaited)] {
+                if !leases.0.is_empty() {
+                    let _ = write!(told, ", {what} {}", all(leases));
+                }
+            }
+            format!("{told} on {}", places.join(" "))
         }
         Body::ReservationDropped(of) => format!("nothing is kept for {} any more", names.allocation(of.allocation)),
         other => other.word().to_owned(),

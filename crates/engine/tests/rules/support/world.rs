@@ -9,6 +9,8 @@ use leasehold_model::{Batch, Body, FORMAT_VERSION, Instant, Name, RULES_VERSION,
 pub(crate) struct World {
     pub(crate) engine: Engine,
     replica: State,
+    /// Everything that was sealed since this world began.
+    pub(crate) records: Vec<Record>,
     /// Folded from the same records, as readers see it.
     pub(crate) readers: Readers,
 }
@@ -37,7 +39,7 @@ impl World {
             software: name("tests"),
         };
         engine.genesis(Instant(0), genesis, &mut batch);
-        let mut world = Self { engine, replica: State::new(), readers: Readers::default() };
+        let mut world = Self { engine, replica: State::new(), records: Vec::new(), readers: Readers::default() };
         world.follow(&batch);
         world
     }
@@ -47,7 +49,8 @@ impl World {
         let bytes = self.state().to_snapshot();
         let mut state = State::from_snapshot(&bytes).expect("what the engine wrote");
         assert_eq!(state.to_snapshot(), bytes, "a snapshot reads back as itself");
-        Self { engine: Engine::new(state.clone()), readers: Readers::beside(&mut state), replica: state }
+        let engine = Engine::new(state.clone());
+        Self { engine, readers: Readers::beside(&mut state), replica: state, records: Vec::new() }
     }
 
     pub(crate) fn state(&self) -> &State {
@@ -70,6 +73,7 @@ impl World {
             self.readers.apply(record).expect("the fold accepts what was decided");
             invariants::readers_see(&self.readers, &self.replica);
         }
+        self.records.extend(records.iter().cloned());
         assert_eq!(self.replica.to_snapshot(), self.state().to_snapshot(), "fold(records) is the deciding state");
         records
     }
@@ -143,7 +147,11 @@ fn decides_the_same_again(before: State, records: &[Record]) {
         let decides = record.body.word().starts_with("allocation.")
             || matches!(
                 record.body,
-                Body::Granted(_) | Body::Denied(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_)
+                Body::Granted(_)
+                    | Body::Denied(_)
+                    | Body::PreemptionDecided(_)
+                    | Body::ReservationTakenOver(_)
+                    | Body::ReservationDropped(_)
             );
         if !record.continues && decides {
             let rest = records[place + 1..].iter().take_while(|next| next.continues).count();

@@ -1,0 +1,79 @@
+//! An example of each request body, under the name of its type. The OpenAPI document and `/api/docs` show them; a test
+//! checks each against its schema.
+
+use serde_json::{Map, Value, json};
+
+/// The example of a type of body; `None` if there is none.
+pub(crate) fn example(name: &str) -> Option<Value> {
+    Some(match name {
+        "NewTenant" => json!({ "name": "physics", "accounting_tag": "cc-4711", "max_priority": "guaranteed" }),
+        "TenantChange" => json!({ "max_nodes": 200, "accounting_tag": null }),
+        "NewProject" => json!({ "name": "lattice", "tenant": "physics" }),
+        "ProjectChange" => json!({ "name": "lattice-2" }),
+        "CeilingChange" => json!({ "amount": "1500", "mode": "hard", "currency": "EUR" }),
+        "NewUser" => json!({ "name": "ada", "tenant": "physics" }),
+        "UserChange" => json!({ "name": "ada-l" }),
+        "NewClass" => json!({ "name": "h100", "kind": "gpu", "tier": "h100", "quanta_per_unit": 7 }),
+        "ClassChange" => json!({ "premium": true }),
+        "NewPool" => json!({ "name": "training", "strategy": "bin_pack", "ttl_max": { "standard": "8h" } }),
+        "PoolChange" => json!({ "grace": "2m" }),
+        "NewNode" => json!({
+            "name": "gpu-7", "pool": "training", "rack": "r7", "zone": "z1", "labels": { "driver": "570" },
+            "capacity": { "h100": 8, "dram": "1024GiB" },
+        }),
+        "NodeChange" => json!({ "labels": { "driver": "580" } }),
+        "LoseNode" => json!({ "last_seen": "2026-11-30T14:03:00Z" }),
+        "ReportWipe" => json!({ "clean": true }),
+        "NewClaim" => json!({ "nodes": ["gpu-7"], "tenant": "physics", "project": "lattice", "user": "ada" }),
+        "ReleaseNodes" => json!({ "nodes": ["gpu-7"] }),
+        "RegisterAgent" => json!({ "instance": "6f1c2f9e97f24c0b9f0e6f8d4f1f7a11", "capacity": { "h100": 8 } }),
+        "Heartbeat" => json!({ "generation": 3, "condition": { "load": "high" } }),
+        "ConfirmTeardowns" => json!({ "generation": 3, "leases": ["lease-42"] }),
+        "NewQuota" => json!({
+            "tenant": "physics", "class": "h100", "measure": "quanta", "limit": { "type": "hard", "limit": 56 },
+        }),
+        "QuotaChange" => json!({
+            "limit": { "type": "burst", "limit": 56, "burst_limit": 84, "burst_ttl": "2h" },
+        }),
+        "NewRateCard" => json!({
+            "pool": "training", "from": "2026-12-01T00:00:00Z", "prices": { "kinds": { "gpu": "0.0006" } },
+        }),
+        "RateCardChange" => json!({ "prices": { "tiers": { "h100": "1.5" } } }),
+        "NewChargePolicy" => json!({
+            "from": "2026-12-01T00:00:00Z", "charges": { "preempted": { "minus_last": "10m" } },
+        }),
+        "RequestLease" => json!({
+            "tenant": "physics", "project": "lattice", "ttl": "1h",
+            "asks": [{ "class": "h100", "quantity": 2 }, { "class": "dram", "quantity": "80GiB" }],
+        }),
+        "Batch" => json!({
+            "operations": [
+                { "key": "renew-42-1", "lease": "lease-42", "renew": { "ttl": "1h" } },
+                { "key": "release-43", "lease": "lease-43", "release": {} },
+            ],
+        }),
+        "Renew" => json!({ "ttl": "1h" }),
+        "Release" => json!({}),
+        "Revoke" => json!({ "reason": "operator", "grace": "2m" }),
+        "Activity" => json!({ "covered": "1m", "active": "50s", "busy_quantum_ns": "40000000000" }),
+        "Fences" => json!({ "generation": 3 }),
+        "SubmitAllocation" => json!({
+            "tenant": "physics", "project": "lattice", "asks": [{ "class": "h100", "quantity": 8 }], "replicas": 4,
+            "walltime": "12h", "priority": "standard",
+        }),
+        "CheckpointReport" => json!({ "bytes": 80_000_000_000u64, "took": "45s" }),
+        "CompleteAllocation" => json!({ "exit_status": 0 }),
+        "NewToken" => json!({ "name": "ci", "role": "project_member", "tenant": "physics", "project": "lattice" }),
+        "SettingsChange" => json!({ "node_timeout": "1m" }),
+        _ => return None,
+    })
+}
+
+/// Adds the examples to the schemas of the document.
+pub(crate) fn add_examples(schemas: &mut Map<String, Value>) {
+    for (name, schema) in schemas {
+        if let Some(example) = example(name) {
+            schema["examples"] = json!([example]);
+        }
+    }
+}

@@ -1,0 +1,293 @@
+//! The fields of record bodies: the type and the description of each.
+
+use super::parts;
+use serde_json::{Map, Value, json};
+
+/// How a field is written.
+pub(super) enum Of {
+    /// The name under the field's own name, and the number under `…_id`. Either may be null.
+    Named(&'static str),
+    /// The instant in RFC 3339, and under `…_ns` its nanoseconds.
+    Instant(&'static str),
+    MaybeInstant(&'static str),
+    /// The length of time as text, and under `…_ns` its nanoseconds.
+    Span(&'static str),
+    MaybeSpan(&'static str),
+    /// A value of this schema.
+    Plain(&'static str, Value),
+    /// Several fields in its place.
+    Several(&'static [&'static str]),
+}
+
+use Of::{Instant, MaybeInstant, MaybeSpan, Named, Plain, Several, Span};
+
+/// A count is a number, and a string of digits above 2^53 - 1.
+fn count() -> Value {
+    json!({ "type": ["integer", "string"] })
+}
+fn maybe_count() -> Value {
+    json!({ "type": ["integer", "string", "null"] })
+}
+fn number() -> Value {
+    json!({ "type": "integer", "minimum": 0 })
+}
+fn maybe_number() -> Value {
+    json!({ "type": ["integer", "null"], "minimum": 0 })
+}
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+fn maybe_text() -> Value {
+    json!({ "type": ["string", "null"] })
+}
+fn flag() -> Value {
+    json!({ "type": "boolean" })
+}
+fn list(of: Value) -> Value {
+    json!({ "type": "array", "items": of })
+}
+fn decimals() -> Value {
+    json!({ "type": "object", "additionalProperties": { "type": "string" } })
+}
+fn lease() -> Value {
+    json!({ "type": "string", "pattern": "^lease-[0-9]+$" })
+}
+
+/// The row of a field.
+pub(super) fn row(name: &str) -> Of {
+    match name {
+        "tenant" => Named("tenant"),
+        "project" => Named("project"),
+        "source_project" => Named("project that pays, if it is another one"),
+        "user" => Named("user"),
+        "pool" => Named("pool"),
+        "node" => Named("node"),
+        "class" => Named("resource class"),
+        "token" => Named("token"),
+
+        "ttl" => Span("Time to live"),
+        "ttl_max_setting" => Span("Longest TTL of any pool"),
+        "grace" => Span("Time that the holder has before the teardown starts"),
+        "grace_default" => Span("Grace of pools that have none of their own"),
+        "grace_or_default" => MaybeSpan("Grace of the pool; null for that of the settings"),
+        "teardown_deadline" => Span("Time that a node has to confirm a teardown"),
+        "node_timeout" => Span("Silence after which a node counts as lost"),
+        "idempotency_window" => Span("How long idempotency keys are remembered"),
+        "heat_half_life" => Span("Time in which the heat of a node halves"),
+        "took" => Span("How long it took"),
+        "walltime" => MaybeSpan("Longest duration of an attempt; null without a limit"),
+        "maybe_ttl" => MaybeSpan("TTL of the leases; null for that of the pool"),
+        "covered" => Span("Time that the report covers"),
+        "active" => Span("How long any part of the lease was in use"),
+        "burst_ttl" => Span("How long a burst may last"),
+        "minus_last" => Span("The part before the end that is not charged"),
+        "scavenger" => MaybeSpan("For scavenger priority; null without a limit"),
+        "standard" => MaybeSpan("For standard priority; null without a limit"),
+        "guaranteed" => MaybeSpan("For guaranteed priority; null without a limit"),
+
+        "expires_at" => Instant("Deadline"),
+        "maybe_expires_at" => MaybeInstant("When it expires; null if it does not"),
+        "wall_clock" => Instant("The wall clock at that moment"),
+        "last_stamp" => Instant("Stamp of the last record"),
+        "last_seen" => Instant("When it was last seen"),
+        "from" => Instant("First instant at which it is in force"),
+        "ends_at" => Instant("When the burst ends"),
+        "until" => Instant("When the temporary limit ends"),
+
+        "spec" => Several(&[
+            "pool",
+            "asks",
+            "replicas",
+            "priority",
+            "walltime",
+            "ttl=maybe_ttl",
+            "staged",
+            "requeue",
+            "labels",
+            "together",
+            "apart",
+            "profile",
+            "sensitive",
+            "control_plane",
+            "correlation_id",
+            "correlation_given",
+            "app_instance_id",
+            "attachment_id",
+            "source_project",
+        ]),
+        "belongs_to" => Several(&["allocation_id=maybe_allocation_id", "correlation_id"]),
+        other => plain(other),
+    }
+}
+
+/// Fields with one property.
+fn plain(name: &str) -> Of {
+    let (about, schema) = match name {
+        "format_version" => ("Version of the format", number()),
+        "origin" => ("Name of the journal, under which its checkpoints are signed", text()),
+        "public_key" => ("The signing key, in hexadecimal", text()),
+        "old_key" => ("The key that signed before, in hexadecimal", text()),
+        "new_key" => ("The key that signs from now on, in hexadecimal", text()),
+        "software" => ("Name and version of the program", text()),
+        "epoch" => ("How many times the journal has been opened for writing", count()),
+        "rules_version" => ("Version of the rules that decided", number()),
+        "clock_accepted" => ("The gap of the clock that an operator accepted; null if there was none", parts::clock()),
+        "action" => ("What became of the records: `cut` or `accepted`", text()),
+        "records" => ("Number of whole records", count()),
+        "bytes" => ("Size in bytes", count()),
+        "unknown_bytes" => ("The body, in hexadecimal", text()),
+        "kind_code" => ("Code of the kind", number()),
+        "class_kind" => ("Kind of resource", text()),
+        "tier" => ("Tier or model; null if it has none", maybe_text()),
+        "quanta_per_unit" => ("Quanta in one billing unit", count()),
+        "unit" => ("Billing unit", text()),
+        "premium" => ("Whether it is a premium class", flag()),
+        "strategy" => ("Placement strategy", text()),
+        "ttl_max" => ("Longest TTL, by priority", parts::per_priority()),
+        "lifetime_max" => ("Longest lifetime including renewals, by priority", parts::per_priority()),
+        "weights" => ("Strategy, or own weights, that scored the nodes; null if none did", parts::weighing()),
+        "own_weights" => ("Own weights of the pool; null for those of its strategy", parts::weights()),
+        "accounting_tag" => ("Accounting tag; null if there is none", maybe_text()),
+        "max_priority" => ("Highest priority that may be requested", text()),
+        "max_evicted_quanta_per_hour" => {
+            ("Most quanta that may be evicted per hour; null without a limit", maybe_count())
+        }
+        "contact" => ("Whom to contact; null if nobody is named", maybe_text()),
+        "quota_id" => ("Number of the quota", number()),
+        "quota_scope" => ("What the quota counts", parts::quota_scope()),
+        "measure" => ("The measure in which the quota counts", text()),
+        "limit" => ("The limit, and what happens beyond it", parts::limit()),
+        "temporary_limit" => ("The limit until then", parts::limit()),
+        "and_above" => ("Whether it counts higher priorities as well", flag()),
+        "which_holders" => ("`each` or `one`", text()),
+        "when_over_quota" => (
+            "What becomes of allocations that would exceed a quota: `refuse` or `wait`; null if not given",
+            maybe_text(),
+        ),
+        "card_id" => ("Number of the rate card", number()),
+        "policy_id" => ("Number of the charge policy", number()),
+        "currency" => ("Currency", text()),
+        "kinds" => ("Prices by kind of resource", decimals()),
+        "classes" => ("Prices by class", decimals()),
+        "tiers" => ("Factors by tier", decimals()),
+        "priorities" => ("Factors by priority", decimals()),
+        "charge" => ("What is charged for such an end", parts::charge()),
+        "gpu_hours_budget" => ("Budget in GPU hours; null without one", maybe_count()),
+        "node_hours_budget" => ("Budget in node hours; null without one", maybe_count()),
+        "budget_period_days" => ("Length of the budget period in days", number()),
+        "fair_share_target_thousandths" => ("Target share in thousandths; null without one", maybe_number()),
+        "burst_allowance_gpu_hours" => {
+            ("GPU hours that may be used beyond the budget; null without any", maybe_count())
+        }
+        "max_pending" => ("Most allocations that may wait; null without a limit", maybe_count()),
+        "sensitive_pool_size" => ("Most nodes that may be claimed; null without a limit", maybe_count()),
+        "rack" => ("Rack; null if it is not known", maybe_text()),
+        "zone" => ("Zone; null if it is not known", maybe_text()),
+        "labels" => ("Labels", list(parts::label())),
+        "teardown" => ("Whether the node confirms teardowns", text()),
+        "capacity" => ("Capacity by class", list(parts::amount())),
+        "load" => ("Level of load", text()),
+        "errors" => ("Level of errors", text()),
+        "throttled" => ("Whether it is throttled", flag()),
+        "generation" => ("Generation of the agent", count()),
+        "instance" => ("ID of the agent's process, in hexadecimal", text()),
+        "first_lease" => ("The first lease; the others have the numbers after it", lease()),
+        "priority" => ("Priority class", text()),
+        "maybe_priority" => ("Priority class; null for all of them", maybe_text()),
+        "members" => ("What each lease holds", list(parts::member())),
+        "sensitive" => ("Whether it is sensitive work", flag()),
+        "control_plane" => ("Whether it belongs to the control plane", flag()),
+        "correlation_id" => ("Correlation ID; null if it is not known", maybe_text()),
+        "correlation_given" => ("Whether the caller gave the correlation ID", flag()),
+        "allocation_id" => ("The allocation: `alloc-` and its number", text()),
+        "maybe_allocation_id" => ("The allocation: `alloc-` and its number; null if it belongs to none", maybe_text()),
+        "app_instance_id" => ("Number of the app instance; null if there is none", maybe_count()),
+        "attachment_id" => ("Number of the attachment; null if there is none", maybe_count()),
+        "over_soft_quota_ids" => ("Numbers of the soft quotas that it exceeded", list(number())),
+        "capped_by_quota_id" => ("Number of the burst quota that shortened the TTL; null if none did", maybe_number()),
+        "profile" => {
+            ("How much the workload depends on each kind of resource; null if it is not known", parts::profile())
+        }
+        "asks" => ("Amounts by class", list(parts::amount())),
+        "deny_cause" => ("Why it was denied", parts::deny_cause()),
+        "teardown_cause" => ("Why the teardown started", text()),
+        "quarantine_cause" => ("Why it may not be clean", text()),
+        "severity" => ("Always `critical`: an operator must act", text()),
+        "renewals" => ("The new deadline of each lease", list(parts::renewal())),
+        "reported_leases" => ("The leases, with their activity", list(parts::reported())),
+        "leases" => ("The leases", list(lease())),
+        "lease" => ("The lease", lease()),
+        "lease_count" => ("Number of leases", number()),
+        "victims" => ("The leases that are evicted", list(lease())),
+        "awaited" => ("The leases that are ending already and are waited for", list(lease())),
+        "dropped" => ("The allocations that lose their reservations: `alloc-` and the number of each", list(text())),
+        "claim_sequence" => ("Sequence of the record of the claim; null in records of earlier versions", maybe_count()),
+        "closed" => ("Whether the capacity is free again", flag()),
+        "activity" => ("Activity since the last report; null if none was reported", parts::activity()),
+        "places" => ("The capacity that is reserved", list(parts::place())),
+        "fingerprint" => ("The first eight digits of the hash of the secret", text()),
+        "role" => ("Role", text()),
+        "token_scope" => ("What the token is limited to", parts::token_scope()),
+        "app_instance_ids" => ("Numbers of the app instances", list(count())),
+        "replicas" => ("Number of replicas", number()),
+        "staged" => ("Whether the holder reports when it runs", flag()),
+        "requeue" => ("Whether it waits again when it is interrupted without a checkpoint", flag()),
+        "together" => ("Domain in which all replicas must be; null without one", maybe_text()),
+        "apart" => ("Domain of which each replica needs its own; null without one", maybe_text()),
+        "attempt" => ("Number of the attempt, counted from 1", number()),
+        "end" => ("Why the attempt ended", text()),
+        "exit_status" => ("Exit status; null if none was reported", maybe_number()),
+        "storage_written" => ("Bytes of storage written; null if that is not known", maybe_count()),
+        "nodes" => ("The nodes", list(parts::node())),
+        "which_nodes" => ("`all`, `each` or `one`", text()),
+        "amount" => ("Amount of money", text()),
+        "mode" => ("Whether the ceiling is soft or hard", text()),
+        "quanta" => ("Amount in quanta", count()),
+        "units" => ("Amount in billing units with the unit; null if the class is not known", maybe_text()),
+        "devices" => ("Indexes of the devices", list(number())),
+        "key" => ("Name of the label", text()),
+        "value" => ("Value of the label", text()),
+        "type" => ("Which of them it is", text()),
+        "limit_value" => ("The base limit", count()),
+        "burst_limit" => ("The most that may be held during a burst", count()),
+        "used" => ("Amount already counted", count()),
+        "requested" => ("Amount requested", count()),
+        "most_free" => ("The most that is free on one node", count()),
+        "spent" => ("Money spent", text()),
+        "reserved" => ("Money reserved", text()),
+        "busy_quantum_ns" => ("Use in quantum-nanoseconds", text()),
+        "waiting_ns" => ("Nanoseconds spent waiting, by kind of resource", decimals()),
+        "pressure" | "fit" | "locality" | "fragmentation" => ("Weight of this term", text()),
+        "gpu" | "cpu" | "mem" | "block" | "net" => ("How much it depends on this kind", text()),
+        other => unreachable!("the field {other} of records is not described"),
+    };
+    Plain(about, schema)
+}
+
+/// Adds the properties of the named fields.
+pub(super) fn add(fields: &[&str], properties: &mut Map<String, Value>) {
+    for field in fields {
+        let (name, of) = field.split_once('=').unwrap_or((field, field));
+        let mut put = |suffix: &str, about: String, mut schema: Value| {
+            schema["description"] = about.into();
+            properties.insert(format!("{name}{suffix}"), schema);
+        };
+        // The value as people read it, and its nanoseconds as a string of digits.
+        let mut exact = |about: &str, readable: Value, nanoseconds: Value| {
+            put("", format!("{about}."), readable);
+            put("_ns", format!("{about}, in nanoseconds."), nanoseconds);
+        };
+        match row(of) {
+            Named(what) => {
+                put("", format!("Name of the {what}; null if there is none or it is not known."), maybe_text());
+                put("_id", format!("Number of the {what}; null if there is none."), maybe_number());
+            }
+            Instant(about) => exact(about, parts::when(false), text()),
+            MaybeInstant(about) => exact(about, parts::when(true), maybe_text()),
+            Span(about) => exact(about, text(), text()),
+            MaybeSpan(about) => exact(about, maybe_text(), maybe_text()),
+            Plain(about, schema) => put("", format!("{about}."), schema),
+            Several(fields) => add(fields, properties),
+        }
+    }
+}

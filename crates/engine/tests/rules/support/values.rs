@@ -1,0 +1,28 @@
+//! Times and weights as stories write them.
+
+use leasehold_model::{Instant, Weights};
+
+/// Instants as a story writes them.
+pub(super) fn read_time(text: &str) -> (Instant, bool) {
+    let fraction = |text: &str| -> u64 {
+        let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+        let whole: u64 = whole.parse().expect("seconds");
+        let nanos: u64 = format!("{decimals:0<9}").parse().expect("decimals");
+        whole * 1_000_000_000 + nanos
+    };
+    let parts: Vec<&str> = text.split(':').collect();
+    let hours = |part: &str| part.parse::<u64>().expect("a clock");
+    match parts.as_slice() {
+        [seconds] => (Instant(fraction(seconds)), false),
+        [h, m] => (Instant::from_secs(hours(h) * 3600 + hours(m) * 60), true),
+        [h, m, s] => (Instant(Instant::from_secs(hours(h) * 3600 + hours(m) * 60).0 + fraction(s)), true),
+        _ => panic!("`{text}` is no time"),
+    }
+}
+
+/// `500,200,200,100`, in thousandths; `-` for those of the strategy.
+pub(super) fn weights(text: &str) -> Option<Weights> {
+    let parts: Vec<u16> = text.split(',').filter_map(|part| part.parse().ok()).collect();
+    let [pressure, fit, locality, fragmentation] = parts[..] else { return None };
+    Some(Weights { pressure, fit, locality, fragmentation })
+}

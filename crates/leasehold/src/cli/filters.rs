@@ -1,0 +1,52 @@
+//! Every filter of a list or report can be given over HTTP and on the command line.
+
+use super::Cli;
+use clap::CommandFactory;
+use leasehold_api::Endpoint;
+use leasehold_api::endpoint::by_id;
+use std::collections::BTreeSet;
+
+/// Options that have another name than their parameter.
+const RENAMED: &[(&str, &str)] = &[("alloc", "allocation"), ("until", "to")];
+
+/// Options about output.
+const OUTPUT: &[&str] = &["csv", "csv-raw", "watch", "help"];
+
+/// The commands with their endpoints, and the parameters that only the endpoint has, with the reason.
+const PAIRS: &[(&[&str], &Endpoint, &[&str])] = &[
+    (&["usage"], by_id::usage, &[]),
+    (&["usage", "capacity"], by_id::capacity, &[]),
+    (&["cost"], by_id::costs, &[]),
+    // The window is there to be refused with a reason: these are about now, and about the current month.
+    (&["cost", "rate"], by_id::cost_rate, &["from", "to"]),
+    (&["cost", "forecast"], by_id::forecast, &["from", "to"]),
+    (&["waste"], by_id::waste, &[]),
+    (&["sensitivity"], by_id::sensitivity, &[]),
+    // The command line fetches all pages.
+    (&["lease", "list"], by_id::list_leases, &["cursor", "limit"]),
+    (&["alloc", "list"], by_id::list_allocations, &["cursor", "limit"]),
+    (&["node", "list"], by_id::list_nodes, &["cursor", "limit"]),
+    (&["project", "list"], by_id::list_projects, &["cursor", "limit"]),
+    (&["user", "list"], by_id::list_users, &["cursor", "limit"]),
+];
+
+#[test]
+fn http_and_the_command_line_have_the_same_filters() {
+    let all = Cli::command();
+    for (path, endpoint, only_http) in PAIRS {
+        let command = path.iter().fold(&all, |command, name| command.find_subcommand(name).expect("a command"));
+        let options: BTreeSet<String> = command
+            .get_arguments()
+            .filter_map(clap::Arg::get_long)
+            .filter(|long| !OUTPUT.contains(long))
+            .map(|long| RENAMED.iter().find(|(option, _)| *option == long).map_or(long, |(_, name)| name))
+            .map(|long| long.replace('-', "_"))
+            .collect();
+        let parameters: BTreeSet<String> = endpoint
+            .query()
+            .map(|query| query.name.to_owned())
+            .filter(|name| !only_http.contains(&name.as_str()))
+            .collect();
+        assert_eq!(options, parameters, "leasehold {} and {}", path.join(" "), endpoint.path);
+    }
+}

@@ -1,0 +1,37 @@
+//! `leasehold quota …` on kinds, users and priorities, and temporary limits, against a real daemon.
+
+use super::{Daemon, refuses, tells};
+use serde_json::json;
+
+const MINE: &str = "--tenant physics --project lattice";
+
+#[test]
+fn quotas_are_created_on_kinds_and_raised_for_a_time() {
+    let daemon = Daemon::with_cluster();
+    let made = daemon.run("quota create --tenant physics --kind gpu --priority standard --and-above --hard 3").ok();
+    tells(&made, &["all gpu", "standard and above", "0 GPU", "3 GPU, hard"]);
+    daemon.run(&format!("lease request --gpu 1 --ttl 1h {MINE}")).ok();
+    let denied = daemon.run(&format!("lease request --gpu 4 --ttl 1h {MINE}"));
+    refuses(&denied, 1, "quota_exceeded");
+    assert!(denied.err.contains("used 1, requested 4, limit 3 GPU"), "{denied:?}");
+    let id = daemon.json("quota list --tenant physics")["quotas"][0]["id"].clone();
+    let raised = daemon.run(&format!("quota set {id} --hard +50% --until friday")).ok();
+    tells(&raised, &["4 GPU, hard", "until", "base limit", "3 GPU, hard"]);
+    let shown = daemon.json(&format!("quota show {id}"));
+    assert_eq!((&shown["limit"]["limit"], &shown["base_limit"]["limit"]), (&json!(4), &json!(3)));
+    assert!(shown["until"].as_str().expect("an instant").ends_with("T00:00:00Z"), "{shown}");
+    daemon.run(&format!("quota set {id} --hard -34%")).ok();
+    let shown = daemon.json(&format!("quota show {id}"));
+    assert_eq!((&shown["limit"]["limit"], &shown["until"]), (&json!(1), &json!(null)));
+    refuses(
+        &daemon.run("quota create --tenant physics --kind gpu --priority standard --and-above --soft 3"),
+        1,
+        "quota_exists",
+    );
+    refuses(&daemon.run(&format!("quota set {id} --hard 20x%")), 2, "bad_quantity");
+    refuses(&daemon.run(&format!("quota set {id} --hard 4 --until soon")), 2, "usage");
+
+    daemon.run("quota create --tenant physics --class gpu-h100 --each-user --hard 2").ok();
+    refuses(&daemon.run(&format!("lease request --gpu 1 --ttl 1h {MINE}")), 1, "quota_needs_user");
+    tells(&daemon.run("quota list").ok(), &["each user", "all gpu"]);
+}

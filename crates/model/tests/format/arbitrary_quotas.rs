@@ -1,0 +1,51 @@
+//! Tenants of all sorts, and the scopes and limits of quotas.
+
+use crate::arbitrary::{instants, names, priorities, spans, tenants, u64s, users, words};
+use leasehold_model::body::TenantPut;
+use leasehold_model::*;
+use proptest::option;
+use proptest::prelude::{Just, Strategy, any, prop_oneof};
+
+fn holders<T: std::fmt::Debug + Clone>(one: impl Strategy<Value = T>) -> impl Strategy<Value = Option<HolderScope<T>>> {
+    option::of(prop_oneof![one.prop_map(HolderScope::One), Just(HolderScope::Each)])
+}
+pub(crate) fn further_scopes() -> impl Strategy<Value = FurtherScope> {
+    let kind = option::of(words(ResourceKind::ALL));
+    (kind, holders(users()), holders(u64s().prop_map(AppInstanceNo)), any::<bool>())
+        .prop_map(|(kind, user, app_instance, and_above)| FurtherScope { kind, user, app_instance, and_above })
+}
+pub(crate) fn fractions() -> impl Strategy<Value = Fraction> {
+    (any::<u128>(), 1..=u64::MAX).prop_map(|(parts, per_unit)| Fraction::new(parts, per_unit))
+}
+pub(crate) fn temporary_limits() -> impl Strategy<Value = Option<TemporaryLimit>> {
+    option::of((limits(), instants()).prop_map(|(limit, until)| TemporaryLimit { limit, until }))
+}
+pub(crate) fn limits() -> impl Strategy<Value = LimitKind> {
+    prop_oneof![
+        u64s().prop_map(|limit| LimitKind::Hard { limit }),
+        u64s().prop_map(|limit| LimitKind::Soft { limit }),
+        (u64s(), u64s(), spans()).prop_map(|(limit, burst_limit, burst_ttl)| LimitKind::Burst {
+            limit,
+            burst_limit,
+            burst_ttl
+        }),
+    ]
+}
+pub(crate) fn tenant_puts() -> impl Strategy<Value = TenantPut> {
+    let added = (option::of(names()), option::of(words(WhenOverQuota::ALL)));
+    (tenants(), names(), option::of(names()), priorities(), option::of(u64s()), added).prop_map(
+        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour, (contact, when_over_quota))| {
+            TenantPut {
+                tenant,
+                settings: TenantSettings {
+                    name,
+                    accounting_tag,
+                    max_priority,
+                    max_evicted_quanta_per_hour,
+                    contact,
+                    when_over_quota,
+                },
+            }
+        },
+    )
+}
