@@ -316,7 +316,10 @@ impl Nodes {
         let book = self.books.get_mut(&node).ok_or(UNKNOWN)?;
         let (pool, at) = (book.pool, at.max(book.since));
         book.last_used = book.last_used.max(at);
-        let pieces: SmallVec<[(Instant, Service); 2]> = book.service_from(at).collect();
+        // In most cases its service has not changed since then.
+        let now = book.service.last().filter(|(from, _)| *from <= at).map(|(_, service)| *service);
+        let pieces: SmallVec<[(Instant, Service); 2]> =
+            if now.is_none() { book.service_from(at).collect() } else { SmallVec::new() };
         let class_book =
             book.classes.iter_mut().find(|known| known.class == class).ok_or("the node does not have the class")?;
         for (state, sign) in [(from, -1), (to, 1)] {
@@ -330,6 +333,16 @@ impl Nodes {
             if let Some(level) = level {
                 *level = level.checked_add_signed(sign * signed(quanta)).ok_or("more is freed than was held")?;
             }
+        }
+        if let Some(service) = now {
+            let (from, to) = (series_of(from, service), series_of(to, service));
+            if from != to {
+                for (series, sign) in from.iter().map(|one| (one, -1)).chain(to.iter().map(|one| (one, 1))) {
+                    let number = self.series.number(CapacitySeriesKey { node, pool, class, series: *series });
+                    self.series.change(number, at, sign * signed(quanta), store);
+                }
+            }
+            return Ok(());
         }
         let mut counted: (&[CapacitySeries], &[CapacitySeries]) = (&[], &[]);
         let mut changes: SmallVec<[(Instant, CapacitySeries, i64); 8]> = SmallVec::new();

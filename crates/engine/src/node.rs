@@ -245,10 +245,6 @@ impl Node {
 
     pub fn split(&self, class: ClassNo) -> CapacitySplit {
         let Some(c) = self.class(class) else { return CapacitySplit::default() };
-        // All of a lost node is offline, whatever becomes of its leases (SEMANTICS 11).
-        if self.lost {
-            return CapacitySplit { offline: c.capacity, ..CapacitySplit::default() };
-        }
         let free = c.free();
         // The idle capacity of a claimed node is charged to its claimer, so it does not count as offline.
         let is_usable = matches!(self.custody, Custody::Open | Custody::Claimed(_));

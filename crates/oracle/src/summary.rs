@@ -1,7 +1,6 @@
 //! The whole state as plain data, to compare two models.
 
 use crate::allocation::Allocation;
-use crate::capacity::Parts;
 use crate::ceiling::Ceiling;
 use crate::custody::Custody;
 use crate::oracle::Oracle;
@@ -264,11 +263,7 @@ impl World {
         let mut lines = BTreeMap::new();
         for (number, node) in &self.nodes {
             for (class, _) in &node.put.capacity {
-                let mut p = self.parts(*number, node, *class);
-                if node.lost {
-                    // To whoever asks, a lost node has nothing but offline capacity (SEMANTICS 11).
-                    p = Parts { offline: p.capacity, capacity: p.capacity, ..Parts::default() };
-                }
+                let p = self.parts(*number, node, *class);
                 let line = CapacityLine {
                     held: p.held,
                     tearing_down: p.tearing_down,

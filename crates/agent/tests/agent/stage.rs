@@ -169,7 +169,7 @@ impl Stage {
             dra_claim_id: None,
         };
         match self.client.request_lease(&request).await.expect("it can be asked") {
-            Requested::Granted(granted) => granted.leases[0].id.clone(),
+            Requested::Granted(granted) => granted.leases[0].uid.clone(),
             Requested::Waiting(submitted) => panic!("there is no room: {submitted:?}"),
         }
     }

@@ -190,6 +190,7 @@ fn the_page_shows_the_state() {
         leasehold_nodes{state="lost"} 1
         leasehold_nodes{state="quarantined"} 0
         leasehold_nodes{state="wiping"} 0
+        leasehold_nodes_empty 0
         leasehold_nodes_without_agent 2
         leasehold_nodes_hot 1
         leasehold_capacity_quanta{class="cpu",pool="ma\"in",state="held"} 3000

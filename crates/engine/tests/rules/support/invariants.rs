@@ -20,10 +20,11 @@ pub(crate) fn balance(state: &State) {
             };
             let split = node.split(class.class);
             assert_eq!(split.total(), class.capacity, "the six parts of {} add up", node.name);
+            assert_eq!(split.held, sum(Phase::is_held));
+            assert_eq!(split.tearing_down, sum(Phase::is_tearing_down));
+            assert_eq!(split.fenced, sum(|phase| phase == Phase::Fenced));
             let kept: u64 = state.reserved(node.number, class.class).iter().sum();
-            let used = [split.held, split.tearing_down, split.fenced, split.reserved];
-            let counted = [sum(Phase::is_held), sum(Phase::is_tearing_down), sum(|phase| phase == Phase::Fenced), kept];
-            assert_eq!(used, if node.lost { [0; 4] } else { counted }, "what is used of {}", node.name);
+            assert_eq!(split.reserved, kept, "what is kept on {}", node.name);
             let gives = node.is_in_service() && matches!(node.custody, Custody::Open | Custody::Claimed(_));
             assert_eq!(if gives { split.offline } else { split.idle }, 0);
             if class.per_device > 0 {
