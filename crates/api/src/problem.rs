@@ -89,7 +89,7 @@ pub(crate) struct ProblemMembers {
     burst_ends_at: Option<crate::time::When>,
     /// Money spent under the cost ceiling.
     spent: Option<String>,
-    /// Money reserved under the cost ceiling.
+    /// Money reserved under the cost ceiling; for a denial of capacity, the amount on one node that is reserved for others.
     reserved: Option<String>,
     /// Amount of the cost ceiling.
     amount: Option<String>,

@@ -19,6 +19,7 @@ pub struct Tenant {
     /// Contact for this tenant, such as an email address; null if there is none.
     pub contact: Option<String>,
     /// What becomes of allocations that would exceed a quota and do not say it themselves.
+    #[serde(default)]
     pub when_over_quota: WhenOverQuota,
     /// The highest priority that it may request.
     pub max_priority: Priority,

@@ -13,7 +13,6 @@ mod journal_files;
 mod remote;
 mod serve;
 mod time_format;
-mod until;
 
 use clap::Parser;
 use cli::{Cli, Command};

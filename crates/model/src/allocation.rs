@@ -76,6 +76,12 @@ words! {
     }
 }
 
+impl Default for WhenOverQuota {
+    fn default() -> Self {
+        Self::Refuse
+    }
+}
+
 fields! {
     /// A request for an allocation: `replicas` times the asks, each replica on one node.
     pub struct AllocationSpec {

@@ -32,5 +32,5 @@ pub(crate) fn explain_reserved(state: &State, denied: &Denied, problem: Problem)
          on one node is {most}.",
         spec.name
     );
-    Problem { detail, ..problem }.with("reserved", reserved)
+    Problem { detail, ..problem }.with("reserved", amount)
 }

@@ -87,6 +87,9 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
         if let Some(number) = allocation_mut(&mut record.body) {
             *number = moved[number];
         }
+        if let Body::ReservationTakenOver(taken) = &mut record.body {
+            taken.dropped.iter_mut().for_each(|number| *number = moved[number]);
+        }
     }
     records
 }

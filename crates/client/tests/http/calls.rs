@@ -150,22 +150,30 @@ async fn names_are_escaped_in_paths() {
 }
 
 #[tokio::test]
-async fn a_batch_gives_every_operation_its_key() {
+async fn a_batch_gives_operations_a_key_that_need_one() {
     let fake = Fake::start(|before, _| match before {
         0 => Reply::Hangup,
         _ => Reply::Json(200, json!({ "results": [] })),
     })
     .await;
     let operation = |key: Option<&str>| {
-        let json = json!({ "key": key, "lease": "lease-1", "ready": {} });
+        let json = json!({ "key": key, "lease": "lease-1", "revoke": {} });
         serde_json::from_value(json).expect("an operation")
     };
-    fake.client().batch_of(vec![operation(None), operation(Some("mine"))]).await.unwrap();
+    let idempotent = |what: &str| {
+        let mut json = json!({ "lease": "lease-1" });
+        json[what] = if what == "renew" { json!({ "ttl": "1h" }) } else { json!({}) };
+        serde_json::from_value(json).expect("an operation")
+    };
+    let [renew, release, ready] = ["renew", "release", "ready"].map(idempotent);
+    let operations = vec![operation(None), operation(Some("mine")), renew, release, ready];
+    fake.client().batch_of(operations).await.unwrap();
     let asked = fake.asked();
     assert_eq!(asked[0].json(), asked[1].json());
     let operations = &asked[0].json()["operations"];
     assert_eq!(operations[0]["key"].as_str().map(str::len), Some(32));
     assert_eq!(operations[1]["key"], "mine");
+    assert!((2..5).all(|place| operations[place]["key"].is_null()), "repeating these changes nothing");
 }
 
 #[tokio::test]

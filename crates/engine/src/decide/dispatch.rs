@@ -210,16 +210,24 @@ impl Engine {
         true
     }
 
-    /// Drops the first reservation that can no longer be filled. Returns whether there was one.
-    fn drop_broken_reservation(&mut self, now: Instant, out: &mut Batch) -> bool {
-        let reserved = self.state.queue.reserved.iter().filter_map(|number| self.state.allocation(*number));
+    /// The first allocation whose reservation can no longer be filled.
+    fn broken_reservation(&self) -> Option<(AllocationNo, Identity)> {
+        let mut reserved = self.state.queue.reserved.iter().filter_map(|number| self.state.allocation(*number));
         let is_broken = |found: &&Allocation| found.reservation.as_deref().is_some_and(|of| self.state.is_broken(of));
-        let Some((number, identity)) = reserved.clone().find(is_broken).map(|found| (found.number, found.identity()))
-        else {
-            return false;
-        };
-        self.act(now, out, |draft| draft.emit_for(&identity, ReservationDropped { allocation: number }));
-        true
+        reserved.find(is_broken).map(|found| (found.number, found.identity()))
+    }
+
+    /// Drops reservations that can no longer be filled. Returns how many, or `None` if some are left at the limit.
+    fn drop_broken_reservations(&mut self, now: Instant, out: &mut Batch, limit: u64) -> Option<usize> {
+        let mut dropped = 0;
+        while let Some((allocation, identity)) = self.broken_reservation() {
+            if self.state.size() >= limit {
+                return None;
+            }
+            self.act(now, out, |draft| draft.emit_for(&identity, ReservationDropped { allocation }));
+            dropped += 1;
+        }
+        Some(dropped)
     }
 
     /// The first allocation whose reserved capacity is complete, of at least this priority: nobody who waits may take
@@ -275,10 +283,8 @@ impl Engine {
     /// fit, and takes over or evicts for those that may. Capacity that was reserved is given out after the allocations
     /// of higher priority, which may take it over.
     fn move_queue(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
-        while self.drop_broken_reservation(now, out) {
-            if self.state.size() >= limit {
-                return false;
-            }
+        if self.drop_broken_reservations(now, out, limit).is_none() {
+            return false;
         }
         self.scheduler.take_in(&self.state);
         // Costs may have changed.
@@ -297,7 +303,7 @@ impl Engine {
             if self.state.size() >= limit {
                 return false;
             }
-            let mut acted = match (complete, next) {
+            let acted = match (complete, next) {
                 (Some(number), _) => self.start_reserved(number, now, out),
                 (None, Some((rank, key))) => self.try_start(rank, &key, now, out, &mut computed),
                 (None, None) => unreachable!("the loop has ended"),
@@ -309,17 +315,16 @@ impl Engine {
             if self.a_timer_is_due(now) {
                 return true;
             }
-            while self.drop_broken_reservation(now, out) {
-                acted = Acted::Freed;
-            }
-            if acted == Acted::Freed {
-                self.scheduler.take_in(&self.state);
-                self.unblock(now);
-            }
             // Shapes that were blocked because of it, or because of what it took, go before those after it.
             let shapes = self.scheduler.shapes.values_mut();
             let provisional = shapes.filter(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
             provisional.for_each(|shape| shape.blocked = None);
+            // What is left at the limit is dropped when the pass goes on.
+            let Some(dropped) = self.drop_broken_reservations(now, out, limit) else { return false };
+            if acted == Acted::Freed || dropped > 0 {
+                self.scheduler.take_in(&self.state);
+                self.unblock(now);
+            }
         }
         self.scheduler.heads = self.heads(now, None);
         let scheduler = &mut self.scheduler;

@@ -1,10 +1,9 @@
 //! `leasehold quota …`.
 
 use super::remote::{ChangeArgs, WatchArgs};
-use crate::until::Until;
 use clap::{Args, Subcommand};
 use leasehold_api::Ttl;
-use leasehold_api::{Kind, Measure, Priority};
+use leasehold_api::{Kind, Measure, Moment, Priority};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum QuotaCommand {
@@ -141,7 +140,7 @@ pub(crate) struct QuotaSetArgs {
     /// Apply the limit only until then: a time, a date, a weekday, tomorrow, or a duration from now (2d, 12h). The base
     /// limit stays and applies again afterwards. Without this, the limit becomes the base limit
     #[arg(long, value_name = "TIME")]
-    pub(crate) until: Option<Until>,
+    pub(crate) until: Option<Moment>,
     #[command(flatten)]
     pub(crate) burst: BurstArgs,
     #[command(flatten)]

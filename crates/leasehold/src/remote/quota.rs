@@ -33,7 +33,7 @@ pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), 
             let class = quota.class.as_ref().and_then(|name| classes.named(name));
             let class = class.filter(|_| quota.measure == Measure::Quanta);
             let limit = changed_limit(&args.limit, &args.burst, class)?;
-            let until = args.until.map(|until| until.after(time_format::now()));
+            let until = session.times.future("--until", args.until.as_ref())?;
             let call = client.change_quota(args.quota, &QuotaChange { limit, until });
             session.change(call, &args.change, |put| one(session, &put.quota, &classes)).await
         }

@@ -24,7 +24,7 @@ fn quotas_are_created_on_kinds_and_raised_for_a_time() {
     let shown = daemon.json(&format!("quota show {id}"));
     assert_eq!((&shown["limit"]["limit"], &shown["until"]), (&json!(1), &json!(null)));
     refuses(
-        &daemon.run("quota create --tenant physics --kind gpu --priority standard --and-above --soft 3"),
+        &daemon.run("quota create --tenant physics --kind gpu --priority standard --and-above --hard 3"),
         1,
         "quota_exists",
     );

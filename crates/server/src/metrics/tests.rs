@@ -9,8 +9,9 @@ use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    ClassNo, ClassSpec, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo, Quanta,
-    QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo,
+    AppInstanceNo, ClassNo, ClassSpec, HolderScope, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo,
+    PoolNo, ProjectNo, Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
+    TenantSettings, TokenNo,
 };
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -258,8 +259,9 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
         let put = PutTenant { tenant: None, settings: TenantSettings::named(name(&format!("tenant-{tenants}"))) };
         scene.operate(Command::PutTenant(put));
         let tenant = TenantNo(u32::try_from(tenants).expect("few"));
-        for _ in 0..128 {
-            let scope = QuotaScope::of_tenant(tenant);
+        for app in 0..128 {
+            let mut scope = QuotaScope::of_tenant(tenant);
+            scope.further.app_instance = Some(HolderScope::One(AppInstanceNo(app)));
             let put = PutQuota::new(None, scope, Measure::Leases, LimitKind::Hard { limit: 0 });
             scene.operate(Command::PutQuota(put));
         }

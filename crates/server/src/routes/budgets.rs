@@ -68,9 +68,10 @@ fn decimal(millionths: u128) -> String {
 }
 
 fn millionths(fixed: i64) -> String {
-    // Rounded to the nearest: the floor of the factor, 1/20, lies between two fixed-point numbers.
+    // A fixed-point number is rounded down, so that it stands for what lies half a step above it; the least factor, 1/20,
+    // lies between two of them.
     let one = u128::from(ONE.unsigned_abs());
-    let shown = decimal((u128::from(fixed.unsigned_abs()) * MILLION + one / 2) / one);
+    let shown = decimal(((2 * u128::from(fixed.unsigned_abs()) + 1) * MILLION + one) / (2 * one));
     if fixed < 0 { format!("-{shown}") } else { shown }
 }
 
@@ -86,5 +87,6 @@ mod tests {
         assert_eq!(budget_use(0, None).expect("it fits").fraction, None);
         assert_eq!(millionths(-(ONE / 4)), "-0.250000");
         assert_eq!(millionths(ONE / 20), "0.050000");
+        assert_eq!([millionths(0), millionths(ONE), millionths(ONE / 2)], ["0.000000", "1.000000", "0.500000"]);
     }
 }

@@ -1,6 +1,6 @@
 //! Reservations that a higher priority takes over, and what those concerned are told (SEMANTICS 11).
 
-use crate::world::World;
+use crate::world::{AllocationNumber, World};
 use leasehold_api::Method;
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ async fn a_reservation_is_taken_over_and_everybody_is_told_why() {
     let held = world.post("/api/v1/leases", lease("biology", 4, "scavenger")).await.expect(201);
     let victim = held["leases"][0]["id"].as_str().expect("an id").to_owned();
     let first = world.post("/api/v1/leases", lease("physics", 4, "standard")).await.expect(202);
-    let first = first["id"].as_u64().expect("a number");
+    let first = first["id"].allocation();
     let decided = world.until("/api/v1/audit/records?kind=preemption.decided", |found| !found["records"][0].is_null());
     let evicted = decided.await["records"][0]["sequence"].as_u64().expect("a sequence");
     // An operator sees who falls; the one that waits does not.
@@ -62,11 +62,14 @@ async fn a_reservation_is_taken_over_and_everybody_is_told_why() {
 
     // A higher one does. It waits for the lease that was ending already, and nothing more is evicted.
     let second = world.post("/api/v1/leases", lease("chemistry", 4, "guaranteed")).await.expect(202);
-    let second = second["id"].as_u64().expect("a number");
+    let second = second["id"].allocation();
     let taken =
         world.until("/api/v1/audit/records?kind=reservation.taken_over", |found| !found["records"][0].is_null());
     let record = taken.await["records"][0].clone();
-    assert_eq!((&record["body"]["allocation_id"], &record["body"]["dropped"]), (&json!(second), &json!([first])));
+    assert_eq!(
+        (&record["body"]["allocation_id"], &record["body"]["dropped"]),
+        (&json!(format!("alloc-{second}")), &json!([format!("alloc-{first}")]))
+    );
     assert_eq!(record["body"]["victims"], json!([]), "{record}");
     let decision = format!("/api/v1/audit/decisions/{}", record["sequence"]);
     let why = world.get(&decision).await.expect(200);
