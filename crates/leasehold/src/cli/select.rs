@@ -42,6 +42,7 @@ pub(crate) struct YesArgs {
 
 /// Nodes by name, or a selection of them.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("selector").multiple(true))]
 #[command(after_help = "\
 Examples:
   leasehold node drain gpu-17 gpu-18
@@ -67,6 +68,7 @@ pub(crate) struct NodesArgs {
 
 /// Leases by number, or a selection of them.
 #[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("selector").multiple(true))]
 pub(crate) struct LeasesArgs {
     /// Leases: `lease-42`, or the 32 hexadecimal digits of the ID
     #[arg(value_name = "LEASE", required_unless_present = "selector", conflicts_with = "selector")]
