@@ -193,7 +193,7 @@ refusals! {
     BurstBelowBase { limit: u64, burst_limit: u64 } Invalid "burst_below_base" "the burst limit {burst_limit} is below the base limit {limit}; it is a total, not an addition to the base limit",
     ZeroBurstTtl Invalid "zero_burst_ttl" "burst_ttl is zero; give a positive duration",
     QuantaNeedClass Invalid "quanta_need_class" "a quota on quanta must name a class or a kind, because quanta of different kinds do not add up",
-    QuotaExists { quota: QuotaNo } Conflict "quota_exists" "{quota} counts the same with the same type of limit; change its limit instead",
+    QuotaExists { quota: QuotaNo } Conflict "quota_exists" "{quota} already counts exactly this, with the same type of limit; change that limit instead",
     KindAndClass Invalid "kind_and_class" "a quota counts one class or all classes of a kind; name one of them",
     KindHasNoCommonPart { kind: ResourceKind } Conflict "kind_has_no_common_part" "the classes of kind {kind} divide their units into too many different parts to be counted together; use a quota for each class",
     AboveNeedsPriority Invalid "above_needs_priority" "name the lowest priority that the quota counts",

@@ -296,7 +296,7 @@ fn what_cannot_be_is_refused() {
         told.push_str(&format!("{refusal}\n"));
     }
     expect![[r#"
-        quota-0 counts the same with the same type of limit; change its limit instead
+        quota-0 already counts exactly this, with the same type of limit; change that limit instead
         a quota counts one class or all classes of a kind; name one of them
         the classes of kind net divide their units into too many different parts to be counted together; use a quota for each class
         name the lowest priority that the quota counts
