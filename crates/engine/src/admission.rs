@@ -3,7 +3,8 @@
 
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
-use crate::quota::{Count, Facts, Holder, Quota, Verdict};
+use crate::quota::{Facts, Quota, Verdict};
+use crate::tally::{Count, Holder};
 use crate::state::State;
 use leasehold_model::rate::Currency;
 use leasehold_model::{

@@ -43,6 +43,7 @@ mod scheduler;
 mod sealed;
 mod snapshot;
 mod state;
+mod tally;
 mod timer;
 mod token;
 mod view;

@@ -1,6 +1,7 @@
 //! How much was held beyond a soft limit, and for how long (SEMANTICS 11).
 
-use crate::quota::{Count, Quota, Tally};
+use crate::quota::Quota;
+use crate::tally::{Count, Tally};
 use leasehold_model::{Instant, LimitKind, NodeScope};
 
 /// Use beyond a soft limit times nanoseconds, in the parts in which the quota counts.
@@ -20,12 +21,28 @@ impl Quota {
         self.overage.since.get_or_insert(stamp);
     }
 
-    /// Sums the overage up to `to`. Called before use or limit change.
+    /// Sums the overage up to `to`. Called before the limit changes.
     pub(crate) fn settle_overage(&mut self, to: Instant) {
         if let Some(since) = self.overage.since {
             self.overage.sum = self.overage_at(to);
             self.overage.since = Some(since.max(to));
         }
+    }
+
+    /// The same before use changes. Without a soft limit nothing grows with use, and the next change of the limit sums
+    /// up to its own instant; so most quotas pay nothing here.
+    #[inline]
+    pub(crate) fn settle_overage_of_use(&mut self, to: Instant) {
+        if self.is_soft() {
+            self.settle_overage(to);
+        }
+    }
+
+    /// Whether its limit, or the limit that follows a temporary one, is soft.
+    #[inline]
+    fn is_soft(&self) -> bool {
+        let is_soft = |limit| matches!(limit, LimitKind::Soft { .. });
+        is_soft(self.limit) || self.temporary.is_some_and(|temporary| is_soft(temporary.base))
     }
 
     /// The sum up to an instant that is not before the last record.
@@ -51,8 +68,6 @@ impl Quota {
     /// What was held beyond the soft limit so far, times nanoseconds, and how many of its parts make one billing unit.
     /// `None` if neither its limit nor its base limit is soft.
     pub fn overage(&self, now: Instant) -> Option<(u128, u64)> {
-        let is_soft = |limit| matches!(limit, LimitKind::Soft { .. });
-        let counts = is_soft(self.limit) || is_soft(self.base()) || self.overage.sum > 0;
-        counts.then(|| (self.overage_at(now), self.per_unit))
+        (self.is_soft() || self.overage.sum > 0).then(|| (self.overage_at(now), self.per_unit))
     }
 }

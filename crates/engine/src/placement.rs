@@ -22,7 +22,8 @@ pub(crate) use tentative::{Counted, Tentative};
 
 use crate::ask::{Allow, Ask};
 use crate::node::Node;
-use crate::quota::{Count, Verdict};
+use crate::quota::Verdict;
+use crate::tally::Count;
 use crate::state::{Pool, State, entry};
 use crate::view::View;
 use leasehold_model::body::Members;

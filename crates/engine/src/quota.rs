@@ -6,6 +6,7 @@ use crate::node::Node;
 use crate::overage::Overage;
 use crate::placement::Counted;
 use crate::state::State;
+use crate::tally::{Count, Holder, TOGETHER, Tallies, Tally};
 use leasehold_model::body::QuotaPut;
 use leasehold_model::{
     AppInstanceNo, ClassNo, DenyCause, Fraction, HolderScope, Instant, LimitKind, Measure, NodeNo, NodeScope, PoolNo,
@@ -20,21 +21,6 @@ pub struct Episode {
     pub started_at: Instant,
     /// Since when use has been at or below the base.
     pub below_since: Option<Instant>,
-}
-
-/// An amount that counts in a quota: quanta, leases, nodes or allocations. Quotas on a kind count in parts of a billing
-/// unit, see [`Quota::per_unit`].
-pub(crate) type Count = u128;
-
-/// The user and the app instance whose use a quota counts separately; `None` where it counts all together.
-pub(crate) type Holder = (Option<UserNo>, Option<AppInstanceNo>);
-
-/// What counts against a limit.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
-    pub(crate) used: Count,
-    /// By node: quanta or leases for `NodeScope::Each`, leases and claims for `Measure::Nodes`.
-    pub(crate) by_node: BTreeMap<NodeNo, Count>,
 }
 
 /// A user, an app instance and a node with their use.
@@ -53,7 +39,7 @@ pub struct Quota {
     /// How many parts of a billing unit it counts in: the least common multiple of the `quanta_per_unit` of the classes
     /// of its kind, so that the sum over these classes is exact. One for quotas that are not on a kind.
     pub(crate) per_unit: u64,
-    tallies: BTreeMap<Holder, Tally>,
+    tallies: Tallies,
     pub episode: Option<Episode>,
     pub(crate) overage: Overage,
 }
@@ -136,7 +122,7 @@ impl Quota {
             limit,
             temporary,
             per_unit: 1,
-            tallies: BTreeMap::new(),
+            tallies: Tallies::default(),
             episode: None,
             overage: Overage::default(),
         }
@@ -203,8 +189,8 @@ impl Quota {
 
     /// The use of each user, app instance and node that it counts separately, without zeros.
     pub fn used_lines(&self) -> impl Iterator<Item = UsedLine> + '_ {
-        self.tallies.iter().flat_map(|((user, app), tally)| {
-            let line = |node, used| (*user, *app, node, self.in_units(used));
+        self.tallies.iter().flat_map(move |((user, app), tally)| {
+            let line = move |node, used| (user, app, node, self.in_units(used));
             let by_node = self.scope.node == NodeScope::Each;
             let each = tally.by_node.iter().filter(move |_| by_node).map(move |(node, used)| line(Some(*node), *used));
             each.chain((!by_node).then(|| line(None, tally.used)))
@@ -213,7 +199,7 @@ impl Quota {
 
     /// Loads its counts.
     pub(crate) fn touch(&self) -> u64 {
-        self.tallies.first_key_value().map_or(0, |(_, tally)| u64::from(tally.used > 0))
+        u64::from(self.used_of(TOGETHER) > 0)
     }
 
     pub(crate) fn in_units(&self, count: Count) -> Fraction {
@@ -235,7 +221,7 @@ impl Quota {
     }
 
     fn tally_of(&self, holder: Holder) -> Option<&Tally> {
-        self.tallies.get(&holder)
+        self.tallies.of(holder)
     }
 
     pub(crate) fn used_of(&self, holder: Holder) -> Count {
@@ -355,7 +341,7 @@ impl Quota {
         added: bool,
         stamp: Instant,
     ) -> Option<Instant> {
-        self.settle_overage(stamp);
+        self.settle_overage_of_use(stamp);
         if self.tally_claim(project, user, at, added) { self.settle_episode(stamp) } else { None }
     }
 
@@ -369,24 +355,16 @@ impl Quota {
         if !self.counts_claim(project, user) || !self.covers(pool, node) {
             return false;
         }
-        self.change_tally(self.holder(Some(user), None), |tally| {
+        self.tallies.change(self.holder(Some(user), None), |tally| {
             tally.count_node(node, 1, added);
             tally.used = tally.by_node.len() as u128;
         });
         true
     }
 
-    fn change_tally(&mut self, holder: Holder, change: impl FnOnce(&mut Tally)) {
-        let tally = self.tallies.entry(holder).or_default();
-        change(tally);
-        if tally.used == 0 && tally.by_node.is_empty() {
-            self.tallies.remove(&holder);
-        }
-    }
-
     /// Counts an allocation that holds capacity in or out. Returns when a burst timer must be set.
     pub(crate) fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant) -> Option<Instant> {
-        self.settle_overage(stamp);
+        self.settle_overage_of_use(stamp);
         if self.tally_allocation(allocation, added) { self.settle_episode(stamp) } else { None }
     }
 
@@ -394,7 +372,7 @@ impl Quota {
         let (user, app_instance) = (allocation.user, allocation.spec.app_instance);
         let counts = self.counts_allocation(allocation.project, allocation.spec.priority, user, app_instance);
         if counts {
-            self.change_tally(self.holder(user, app_instance), |tally| {
+            self.tallies.change(self.holder(user, app_instance), |tally| {
                 tally.used = if added { tally.used + 1 } else { tally.used - 1 };
             });
         }
@@ -470,7 +448,7 @@ impl Quota {
 
     /// Whether use is over the base limit of a burst quota, which counts all holders together.
     fn is_over_base(&self, limit: u64) -> bool {
-        self.used_of((None, None)) > self.in_parts(limit)
+        self.used_of(TOGETHER) > self.in_parts(limit)
     }
 
     /// The latest deadline of a renewal while use is over the base limit; `None` if the quota does not limit it.
@@ -488,7 +466,7 @@ impl Quota {
 
     /// Counts a lease in or out, at a record's stamp. Returns when a burst timer must be set.
     pub(crate) fn count(&mut self, lease: &Lease, facts: &Facts, added: bool, stamp: Instant) -> Option<Instant> {
-        self.settle_overage(stamp);
+        self.settle_overage_of_use(stamp);
         if self.tally(lease, facts, added) { self.settle_episode(stamp) } else { None }
     }
 
@@ -500,7 +478,7 @@ impl Quota {
         let amount = self.amount(facts);
         let counts_nodes = self.measure == Measure::Nodes;
         let by_node = counts_nodes || self.scope.node == NodeScope::Each;
-        self.change_tally(self.holder(facts.user, facts.app_instance), |tally| {
+        self.tallies.change(self.holder(facts.user, facts.app_instance), |tally| {
             if by_node {
                 tally.count_node(lease.node, amount, added);
             }
@@ -545,15 +523,5 @@ fn in_force(put: &QuotaPut) -> (LimitKind, Option<Temporary>) {
     match put.temporary {
         Some(temporary) => (temporary.limit, Some(Temporary { base: put.limit, until: temporary.until })),
         None => (put.limit, None),
-    }
-}
-
-impl Tally {
-    fn count_node(&mut self, node: NodeNo, amount: Count, added: bool) {
-        let here = self.by_node.entry(node).or_insert(0);
-        *here = if added { *here + amount } else { *here - amount };
-        if *here == 0 {
-            self.by_node.remove(&node);
-        }
     }
 }

@@ -3,7 +3,8 @@
 use super::Placed;
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
-use crate::quota::{Count, Holder, Quota};
+use crate::quota::Quota;
+use crate::tally::{Count, Holder};
 use crate::reservation::ReservedMember;
 use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, QuotaNo};
