@@ -23,8 +23,8 @@ pub(crate) use tentative::{Counted, Tentative};
 use crate::ask::{Allow, Ask};
 use crate::node::Node;
 use crate::quota::Verdict;
-use crate::tally::Count;
 use crate::state::{Pool, State, entry};
+use crate::tally::Count;
 use crate::view::View;
 use leasehold_model::body::Members;
 use leasehold_model::{ClassNo, DenyCause, NodeNo, PoolNo, Quanta, QuotaNo, Weighing};
@@ -162,7 +162,9 @@ impl State {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
             let holder = quota.holder_of(wanted.ask);
             let taken = wanted.tentative.counted(quota, holder, node.number);
-            match quota.judge_with(*asked, holder, Some((node.pool, node.number)), wanted.ask.now, taken) {
+            let at = Some((node.pool, node.number));
+            let verdict = quota.judge_with(*asked, holder, at, wanted.ask.now, taken);
+            match wanted.ask.heed(*number, verdict) {
                 Verdict::Within => {}
                 Verdict::Refused(cause) => return Err(cause),
                 verdict => verdicts.push((*number, verdict)),

@@ -30,7 +30,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 14;
+const SNAPSHOT_VERSION: u32 = 15;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -263,6 +263,9 @@ impl State {
         if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
             self.count_ending(lease.node, true);
         }
+        if lease.phase.is_held() {
+            self.follow_lifetime(&lease);
+        }
         let slot = self.leases.insert(lease);
         self.chain_to_node(slot);
     }
@@ -330,6 +333,7 @@ fn put_pool(p: &Pool, out: &mut Vec<u8>) {
     p.lifetime_max.put(out);
     p.grace.put(out);
     p.weights.put(out);
+    p.queue.put(out);
 }
 
 fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
@@ -340,6 +344,7 @@ fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
         lifetime_max: Field::get(r)?,
         grace: Field::get(r)?,
         weights: Field::get(r)?,
+        queue: Field::get(r)?,
         nodes: 0,
     })
 }

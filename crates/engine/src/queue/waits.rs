@@ -119,7 +119,9 @@ impl View<'_> {
             return BTreeMap::new();
         }
         let (own, now) = (self.rank(ask), ask.now);
-        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
+        let own_pool = ask.node.and_then(|node| self.node(node)).map(|node| node.pool).or(ask.pool);
+        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, own_pool)).collect();
+        let named = self.named_nodes();
         let mut assured = AssuredStarts::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
@@ -128,7 +130,7 @@ impl View<'_> {
             if rank >= own || examined == EXAMINED_MAX || lines.iter().all(|line| assured.heads.contains_key(line)) {
                 break;
             }
-            let competes = lines.iter().any(|line| key.stands_in(*line));
+            let competes = lines.iter().any(|line| key.stands_in(*line, &named));
             if !competes || settled.contains(key) {
                 continue;
             }
@@ -140,7 +142,7 @@ impl View<'_> {
                 Hindrance::Room => {
                     settled.insert(key);
                     let mut heads = std::mem::take(&mut assured.heads);
-                    for line in lines.iter().filter(|line| key.stands_in(**line)) {
+                    for line in lines.iter().filter(|line| key.stands_in(**line, &named)) {
                         heads.entry(*line).or_insert(rank);
                     }
                     assured = AssuredStarts::new(heads);
@@ -156,7 +158,7 @@ impl View<'_> {
     fn hindrance(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = assured.allow(*self, node, ask.now, ask.walltime);
+            let free = assured.allow(*self, node, ask.now, Some(ask.stay()));
             if !free {
                 behind.set(assured.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
@@ -209,7 +211,10 @@ impl View<'_> {
         let short = |(class, quanta): &(ClassNo, Quanta)| {
             let suits = |node: &&Node| {
                 let pool = ask.pool.is_none_or(|pool| pool == node.pool);
-                pool && node.is_open_to(ask.claimer) && ask.labels.iter().all(|label| node.labels.contains(label))
+                let named = ask.node.is_none_or(|named| named == node.number);
+                pool && named
+                    && node.is_open_to(ask.claimer)
+                    && ask.labels.iter().all(|label| node.labels.contains(label))
             };
             let room = |node: &Node| with_all.class(node, *class).map(|class| class.room_for(*quanta));
             let free = self.nodes().filter(suits).filter_map(room);
