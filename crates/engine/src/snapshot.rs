@@ -30,7 +30,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 14;
+const SNAPSHOT_VERSION: u32 = 15;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -281,6 +281,7 @@ impl State {
         node.labels = Field::get(r)?;
         node.teardown = Field::get(r)?;
         node.drained = Field::get(r)?;
+        node.drain_reason = Field::get(r)?;
         node.lost = Field::get(r)?;
         node.custody = custody::get(r)?;
         node.last_generation = Field::get(r)?;
@@ -352,6 +353,7 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.labels.put(out);
     n.teardown.put(out);
     n.drained.put(out);
+    n.drain_reason.put(out);
     n.lost.put(out);
     custody::put(n.custody, out);
     n.last_generation.put(out);
