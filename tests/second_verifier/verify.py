@@ -362,7 +362,8 @@ CAUSE = choice("cause", {
     1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64),
     4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT), 5: seq(QUOTA, FRACTION, FRACTION, V64)})
 MEMBERS = items(seq(CLASS, V64, V64), 1, 16)
-BELONGS_TO = added({1: seq(option(V64), choice("correlation", {1: lambda r: r.take(16), 2: V64}))})
+BELONGING = seq(option(V64), choice("correlation", {1: lambda r: r.take(16), 2: V64}))
+BELONGS_TO, WITH_REASON = added({1: BELONGING}), added({1: TEXT})
 CLAIM, OVER_QUOTA = added({1: V64}), enum("when over quota", 2)
 LIMIT = choice("limit", {1: V64, 2: V64, 3: seq(V64, V64, SPAN)})
 HOLDERS = choice("holders", {0: seq(), 1: V64})
@@ -422,8 +423,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     30: ("node.put", seq(NODE, TEXT, POOL, option(TEXT), option(TEXT), items(seq(TEXT, TEXT)), enum("teardown", 2),
                          items(seq(CLASS, V64)))),
     31: ("node.deleted", seq(NODE)),
-    32: ("node.drained", seq(NODE)),
-    33: ("node.resumed", seq(NODE)),
+    32: ("node.drained", seq(NODE, WITH_REASON)),
+    33: ("node.resumed", seq(NODE, WITH_REASON)),
     34: ("node.lost", seq(NODE, INSTANT)),
     35: ("node.returned", seq(NODE)),
     36: ("node.condition", seq(NODE, LEVEL, LEVEL, BOOL)),
@@ -439,7 +440,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     46: ("lease.teardown_started", seq(LEASES, enum("cause", 2), BOOL, BELONGS_TO)),
     47: ("lease.torn_down", seq(NODE, LEASES, BELONGS_TO)),
     48: ("lease.fenced", seq(LEASES, BELONGS_TO)),
-    49: ("lease.unfenced", seq(LEASES, BELONGS_TO)),
+    49: ("lease.unfenced", seq(LEASES, added({1: BELONGING, 2: TEXT}))),
     50: ("lease.activity", seq(REPORTED)),
     51: ("lease.preempted", seq(NODE, PRIORITY, VERSION, LEASES)),
     52: ("preemption.decided", seq(V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), LEASES)),

@@ -258,6 +258,9 @@ pub struct Node {
     pub teardown: Teardown,
     /// Whether no new work is placed on it.
     pub drained: bool,
+    /// Why it was drained, as the operator said; null if nothing was said or it is not drained.
+    #[serde(default)]
+    pub drain_reason: Option<String>,
     /// Whether it is lost: silent for too long, or declared lost.
     pub lost: bool,
     /// Who may use the node.
@@ -334,6 +337,15 @@ pub struct NodeChange {
     /// Capacity of the node, by class, replacing all of it. Absent keeps it.
     #[serde(default, deserialize_with = "once::optional_map", skip_serializing_if = "Option::is_none")]
     pub capacity: Option<BTreeMap<String, Quantity>>,
+}
+
+/// Why an operator does something. The record keeps it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WithReason {
+    /// The reason, in a few words: one line of at most 128 bytes. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// Declares a node lost: its leases end at the instant at which it was last seen.

@@ -33,6 +33,7 @@ mod rate;
 mod record;
 mod scrub;
 mod settings;
+mod status;
 mod tenancy;
 mod time;
 mod token;
@@ -56,7 +57,7 @@ pub use books::{
 };
 pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, EmptyNode, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
-    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority,
+    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, WithReason,
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
@@ -95,6 +96,10 @@ pub use rate::{
 pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};
 pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
+pub use status::{
+    ClassStatus, DiskStatus, Fence, HeldInClass, LeaseCounts, NodeCounts, Quarantine, QueueStatus, Status,
+    TenantStatus, WaitingByPriority,
+};
 pub use tenancy::{
     BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,
     TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,

@@ -38,7 +38,7 @@ const SCRIPT: [(u32, Event); 9] = [
 
 pub(crate) fn run(scene: &Scene) {
     if scene.cell.now().read(|state| state.node(NODE_TO_DRAIN).is_some_and(|node| node.drained)) {
-        act(scene, Command::ResumeNode(NODE_TO_DRAIN), "resumed {}, which was drained in an earlier run");
+        act(scene, Command::ResumeNode(NODE_TO_DRAIN.into()), "resumed {}, which was drained in an earlier run");
     }
     let length = scene.pace.ms(u64::try_from(ROUND.as_millis()).expect("a few seconds"));
     for round in 0u32.. {
@@ -54,9 +54,9 @@ pub(crate) fn run(scene: &Scene) {
 fn perform(scene: &Scene, event: Event) {
     match event {
         Event::Drain => {
-            act(scene, Command::DrainNode(NODE_TO_DRAIN), "drained {} for maintenance; it gets no new leases")
+            act(scene, Command::DrainNode(NODE_TO_DRAIN.into()), "drained {} for maintenance; it gets no new leases")
         }
-        Event::Resume => act(scene, Command::ResumeNode(NODE_TO_DRAIN), "resumed {}"),
+        Event::Resume => act(scene, Command::ResumeNode(NODE_TO_DRAIN.into()), "resumed {}"),
         Event::AgentHangs => {
             let node = choose_node(scene, &scene.hung);
             note_node(scene, "node", node, "the agent on {} hangs and does not confirm teardowns");
@@ -161,7 +161,7 @@ fn clear_fences(scene: &Scene) {
     if count == 0 {
         return;
     }
-    if let Ok(Sealed { repeated: false, .. }) = scene.cell.operate(Command::Unfence(fenced)) {
+    if let Ok(Sealed { repeated: false, .. }) = scene.cell.operate(Command::Unfence(fenced.into())) {
         let leases = if count == 1 { "a fenced lease".to_owned() } else { format!("{count} fenced leases") };
         scene.note("operator", format!("checked the nodes and cleared {leases}"));
     }

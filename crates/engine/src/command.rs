@@ -272,6 +272,31 @@ macro_rules! commands {
     };
 }
 
+fields! {
+    /// Takes a node out of service, or back into it. The record keeps the operator's reason.
+    pub struct NodeService { pub node: NodeNo }
+    added { 1 pub reason: Option<Name> }
+}
+impl From<NodeNo> for NodeService {
+    fn from(node: NodeNo) -> Self {
+        Self { node, reason: None }
+    }
+}
+fields! {
+    /// Confirms that fenced capacity is clean. The record keeps the operator's reason.
+    pub struct Unfence { pub leases: LeaseList }
+    added { 1 pub reason: Option<Name> }
+}
+impl From<LeaseList> for Unfence {
+    fn from(leases: LeaseList) -> Self {
+        Self { leases, reason: None }
+    }
+}
+impl From<Vec<LeaseNo>> for Unfence {
+    fn from(leases: Vec<LeaseNo>) -> Self {
+        LeaseList::from(leases).into()
+    }
+}
 fields! { pub struct Revoke { pub leases: LeaseList, pub reason: Reason, pub grace: Option<Span> } }
 fields! {
     /// `generation` is that of the confirming agent; absent if an operator confirms.
@@ -331,7 +356,7 @@ commands! {
     /// The node has torn these down.
     6 ConfirmTeardown(ConfirmTeardown) "confirm_teardown",
     /// An operator confirms that fenced capacity is clean.
-    7 Unfence(LeaseList) "unfence",
+    7 Unfence(Unfence) "unfence",
     8 ReportActivity(SmallVec<[ReleaseOne; 1]>) "report_activity",
     10 SubmitAllocation(SubmitAllocation) "submit_allocation",
     11 StartAllocation(AllocationNo) "start_allocation",
@@ -350,8 +375,8 @@ commands! {
     28 PutClass(PutClass) "put_class",
     29 PutNode(PutNode) "put_node",
     30 DeleteNode(NodeNo) "delete_node",
-    31 DrainNode(NodeNo) "drain_node",
-    32 ResumeNode(NodeNo) "resume_node",
+    31 DrainNode(NodeService) "drain_node",
+    32 ResumeNode(NodeService) "resume_node",
     33 LoseNode(LoseNode) "lose_node",
     34 ReturnNode(NodeNo) "return_node",
     35 PutQuota(PutQuota) "put_quota",

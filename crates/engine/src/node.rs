@@ -168,6 +168,8 @@ pub struct Node {
     pub labels: Vec<(Name, Name)>,
     pub teardown: TeardownMode,
     pub drained: bool,
+    /// Why it was drained, in the words of the operator.
+    pub drain_reason: Option<Name>,
     pub lost: bool,
     pub custody: Custody,
     pub agent: Option<Agent>,
@@ -196,6 +198,7 @@ impl Node {
             labels: Vec::new(),
             teardown: TeardownMode::Confirmed,
             drained: false,
+            drain_reason: None,
             lost: false,
             custody: Custody::Open,
             agent: None,

@@ -284,6 +284,7 @@ impl State {
         node.labels = Field::get(r)?;
         node.teardown = Field::get(r)?;
         node.drained = Field::get(r)?;
+        node.drain_reason = Field::get(r)?;
         node.lost = Field::get(r)?;
         node.custody = custody::get(r)?;
         node.last_generation = Field::get(r)?;
@@ -357,6 +358,7 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.labels.put(out);
     n.teardown.put(out);
     n.drained.put(out);
+    n.drain_reason.put(out);
     n.lost.put(out);
     custody::put(n.custody, out);
     n.last_generation.put(out);

@@ -18,7 +18,9 @@ pub(crate) mod lease;
 pub(crate) mod quota;
 pub(crate) mod rate;
 pub(crate) mod remote;
+pub(crate) mod select;
 pub(crate) mod settings;
+pub(crate) mod status;
 pub(crate) mod tenancy;
 pub(crate) mod times;
 pub(crate) mod token;
@@ -34,8 +36,8 @@ use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 Start here:
-  leasehold demo --exit-after 20s      run a simulated cluster whose journal you can verify
-  leasehold serve --data ./cluster     run the daemon; its first start prints how to connect to it
+  leasehold demo --exit-after 20s      # run a simulated cluster whose journal you can verify
+  leasehold serve --data ./cluster     # run the daemon; its first start prints how to connect to it
 
 Data goes to stdout, everything else to stderr.
 Exit codes: 0 success, 1 refused or not found, 2 wrong command line, 3 verification failed, 4 a log was proved to be forked.";
@@ -121,8 +123,8 @@ pub(crate) struct CompletionsArgs {
 #[derive(Clone, Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold serve --data ./cluster                       listen on 127.0.0.1:8420, with the default settings
-  leasehold serve --config /etc/leasehold.yaml           take all settings from a file
+  leasehold serve --data ./cluster                       # listen on 127.0.0.1:8420, with the default settings
+  leasehold serve --config /etc/leasehold.yaml           # take all settings from a file
 
 The first start writes an operator token to the file operator.token in the data directory, and prints it on a terminal.
 SIGTERM or Ctrl-C shuts the daemon down: it answers the requests in flight and closes the journal with a checkpoint.

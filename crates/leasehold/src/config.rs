@@ -16,19 +16,22 @@ pub(crate) fn run(command: &ConfigCommand) -> Result<u8, Problem> {
 
 fn check(args: &CheckArgs) -> Result<u8, Problem> {
     let file = args.file.display();
-    let problems = match Config::load(&args.file) {
-        Err(error) if !args.json => return Err(Problem::told(error.code(), &error)),
-        Err(error) => vec![unreadable(&error)],
-        Ok(config) => {
-            let problems = config.check().err().map(|problems| problems.0).unwrap_or_default();
-            if !args.json {
-                for problem in &problems {
-                    term::say(&format!("leasehold: {file}: {problem} (config_wrong)\n"));
-                }
-            }
-            problems.iter().map(|p| json!({ "key": p.key, "what": p.what, "advice": p.advice })).collect()
-        }
+    let (config, mistakes) = match std::fs::read_to_string(&args.file) {
+        Ok(text) => Config::parse_all(&text, &args.file),
+        Err(error) => (None, vec![LoadError::Unreadable { file: args.file.clone(), why: error.to_string() }]),
     };
+    // The values of entries that could be read are checked as well.
+    let checked = config.and_then(|config| config.check().err()).map(|problems| problems.0).unwrap_or_default();
+    if !args.json {
+        for mistake in &mistakes {
+            term::say(&format!("leasehold: {}\n", Problem::told(mistake.code(), mistake)));
+        }
+        for problem in &checked {
+            term::say(&format!("leasehold: {file}: {problem} (config_wrong)\n"));
+        }
+    }
+    let checked = checked.iter().map(|p| json!({ "key": p.key, "what": p.what, "advice": p.advice }));
+    let problems: Vec<Value> = mistakes.iter().map(unreadable).chain(checked).collect();
     let fine = problems.is_empty();
     if args.json {
         output::print_json(&json!({ "file": file.to_string(), "ok": fine, "problems": problems }))?;

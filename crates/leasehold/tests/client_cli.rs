@@ -19,6 +19,8 @@ mod past;
 mod quota;
 #[path = "client_cli/scrub.rs"]
 mod scrub;
+#[path = "client_cli/select.rs"]
+mod select;
 #[path = "client_cli/words.rs"]
 mod words;
 

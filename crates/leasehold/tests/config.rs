@@ -41,6 +41,18 @@ fn all_errors_of_a_file_are_reported() {
     assert!(said.err.ends_with("unknown key `lisen` at line 3 (config_wrong); did you mean `listen`?\n"), "{said:?}");
     let said = check("data: .\n\nlisen: 1\n", true);
     assert_eq!((said.code, &said.json()["problems"][0]["line"]), (1, &3.into()));
+    // Three mistakes of three kinds, two of them in the way the file is written.
+    let text = "data: .\nlimts:\n  connections: 5\n  streams: 3\nscrub:\n  enabled: perhaps\nlimits: { streams: 0 }\n";
+    let said = check(text, false);
+    assert_eq!((said.code, said.err.lines().count()), (1, 3), "{said:?}");
+    for part in ["unknown key `limts` at line 2", "true or false at line 6", "`limits.streams`: is zero"] {
+        assert!(said.err.contains(part), "no {part:?} in {said:?}");
+    }
+    let lines = check(text, true).json()["problems"].clone();
+    assert_eq!(
+        (&lines[0]["line"], &lines[1]["line"], &lines[2]["key"]),
+        (&2.into(), &6.into(), &"limits.streams".into())
+    );
     let said = check("data: .\nlisten: x\n", true);
     assert_eq!((said.code, &said.json()["problems"][0]["key"]), (1, &"listen".into()));
 }

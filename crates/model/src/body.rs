@@ -242,8 +242,17 @@ fields! {
     }
 }
 fields! { pub struct NodeDeleted { pub node: NodeNo } }
-fields! { pub struct NodeDrained { pub node: NodeNo } }
-fields! { pub struct NodeResumed { pub node: NodeNo } }
+fields! {
+    pub struct NodeDrained { pub node: NodeNo }
+    added {
+        /// What the operator gave as the reason.
+        1 pub reason: Option<Name>,
+    }
+}
+fields! {
+    pub struct NodeResumed { pub node: NodeNo }
+    added { 1 pub reason: Option<Name> }
+}
 fields! {
     /// The node was declared lost; its leases end in the records that follow.
     pub struct NodeLost { pub node: NodeNo, pub last_seen: Instant }
@@ -294,7 +303,11 @@ fields! {
 fields! {
     /// An operator declared the capacity clean.
     pub struct Unfenced { pub leases: Leases }
-    added { 1 pub belongs_to: Option<BelongsTo> }
+    added {
+        1 pub belongs_to: Option<BelongsTo>,
+        /// What the operator gave as the reason.
+        2 pub reason: Option<Name>,
+    }
 }
 fields! {
     pub struct ActivityReported { pub leases: ReportedLeases }

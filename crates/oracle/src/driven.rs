@@ -297,8 +297,8 @@ impl Driver {
         let node = NodeNo(1 + self.dice.small(6));
         let (drained, lost) = (self.oracle.world.nodes[&node].drained, self.oracle.world.nodes[&node].lost);
         match (self.dice.below(2), drained, lost) {
-            (0, false, _) => self.put(body::NodeDrained { node }),
-            (0, true, _) => self.put(body::NodeResumed { node }),
+            (0, false, _) => self.put(body::NodeDrained { node, reason: None }),
+            (0, true, _) => self.put(body::NodeResumed { node, reason: None }),
             (_, _, false) => self.lose(node),
             (_, _, true) => self.put(body::NodeReturned { node }),
         }
@@ -373,7 +373,11 @@ impl Driver {
             }
             10 => {
                 if let Some((lease, tenant, _)) = self.any_lease(|phase| phase == Phase::Fenced) {
-                    self.seal(body::Unfenced { leases: one(lease), belongs_to: None }, Some(tenant), |_| ());
+                    self.seal(
+                        body::Unfenced { leases: one(lease), belongs_to: None, reason: None },
+                        Some(tenant),
+                        |_| (),
+                    );
                 }
             }
             _ => match self.dice.below(4) {

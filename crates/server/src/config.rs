@@ -328,6 +328,11 @@ impl Config {
         YAML.parse(text, file)
     }
 
+    /// Parses the text of a file and collects all mistakes. There is a configuration to check if the text is YAML.
+    pub fn parse_all(text: &str, file: &Path) -> (Option<Self>, Vec<LoadError>) {
+        YAML.parse_all(text, file)
+    }
+
     /// The origin of a new journal: the configured one, or one derived from the host name.
     pub fn origin_or_default(&self) -> String {
         self.origin.clone().unwrap_or_else(default_origin)

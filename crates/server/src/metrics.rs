@@ -4,7 +4,7 @@
 //! records when the page is made, in small steps, so that publishing never waits long. `docs/reference/metrics.md`
 //! lists all metrics.
 
-mod gauges;
+pub(crate) mod gauges;
 mod page;
 
 use crate::listen::Counters;

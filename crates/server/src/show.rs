@@ -160,6 +160,7 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         labels: node.labels.iter().map(|(key, value)| (key.as_str().to_owned(), value.as_str().to_owned())).collect(),
         teardown: node.teardown,
         drained: node.drained,
+        drain_reason: text(node.drain_reason.as_ref()),
         lost: node.lost,
         custody: crate::show_custody::custody(state, node.custody),
         agent_generation: node.agent.as_ref().map(|agent| agent.generation),

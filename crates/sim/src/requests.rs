@@ -298,7 +298,7 @@ fn about_leases(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Comm
             let generation = wishes::some_generation(state, node, dice).filter(|_| dice.one_in(2));
             (operator, Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation }), None)
         }
-        83..86 => (operator, Command::Unfence(some_leases(dice)), None),
+        83..86 => (operator, Command::Unfence(some_leases(dice).into()), None),
         86 => {
             let lease = some_lease(dice);
             let report = ReleaseOne { lease, activity: activity(state, lease, now, dice) };
@@ -413,8 +413,8 @@ fn changed_quota(state: &State, now: Instant, dice: &mut Dice) -> Command {
 fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
     let node = NodeNo(small(dice, 5));
     match dice.below(18) {
-        0 => Command::DrainNode(node),
-        1 | 2 => Command::ResumeNode(node),
+        0 => Command::DrainNode(node.into()),
+        1 | 2 => Command::ResumeNode(node.into()),
         3 => Command::LoseNode(LoseNode { node, last_seen: Instant(now.0.saturating_sub(dice.below(20_000_000_000))) }),
         4 | 5 => Command::ReturnNode(node),
         6 => {

@@ -1,7 +1,7 @@
 //! The fields of each kind of record.
 
 use super::Directory;
-use super::correlation::{belongs_to, correlation_id};
+use super::correlation::{belongs_to, correlation_id, with_reason};
 use super::object::{Object, count, devices, text, units};
 use super::{allocations, placement, rates};
 use leasehold_model::access::TokenScope;
@@ -115,8 +115,8 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
         Body::NodePut(put) => node(new(), directory, put),
         Body::NodeDeleted(gone) => new().named("node", gone.node),
-        Body::NodeDrained(drained) => new().named("node", drained.node),
-        Body::NodeResumed(resumed) => new().named("node", resumed.node),
+        Body::NodeDrained(drained) => with_reason(new().named("node", drained.node), drained.reason.as_ref()),
+        Body::NodeResumed(resumed) => with_reason(new().named("node", resumed.node), resumed.reason.as_ref()),
         Body::NodeLost(lost) => new().named("node", lost.node).instant("last_seen", lost.last_seen),
         Body::NodeReturned(returned) => new().named("node", returned.node),
         Body::NodeCondition(condition) => new()
@@ -153,7 +153,8 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         }
         Body::Fenced(fenced) => belongs_to(new().leases("leases", &fenced.leases.0), directory, fenced.belongs_to),
         Body::Unfenced(unfenced) => {
-            belongs_to(new().leases("leases", &unfenced.leases.0), directory, unfenced.belongs_to)
+            let shown = belongs_to(new().leases("leases", &unfenced.leases.0), directory, unfenced.belongs_to);
+            with_reason(shown, unfenced.reason.as_ref())
         }
         Body::ActivityReported(reported) => new().field("leases", reports(directory, &reported.leases)),
         Body::Preempted(preempted) => new()

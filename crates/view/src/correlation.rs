@@ -4,6 +4,7 @@ use super::Directory;
 use super::object::Object;
 use leasehold_model::body::{BelongsTo, Correlation};
 use leasehold_model::id::CorrelationId;
+use leasehold_model::name::Name;
 use serde_json::Value;
 
 /// The correlation ID as a UUID; null if it is derived and the journal's genesis is not known.
@@ -21,4 +22,12 @@ pub(super) fn belongs_to<'a>(shown: Object<'a>, directory: &'a Directory, said: 
     shown
         .field("allocation_id", said.and_then(|said| said.allocation).map(|number| number.to_string()))
         .field("correlation_id", said.map(|said| correlation_id(directory, said.correlation)))
+}
+
+/// The reason that an operator gave, if any.
+pub(super) fn with_reason<'a>(shown: Object<'a>, reason: Option<&Name>) -> Object<'a> {
+    match reason {
+        Some(reason) => shown.field("operator_reason", reason.as_str()),
+        None => shown,
+    }
 }

@@ -35,6 +35,28 @@ impl Reader {
         read.map(Option::unwrap_or_default).map_err(|error| self.wrong(file, &error))
     }
 
+    /// Parses the text and collects all mistakes: an entry with one is left out, and the rest is parsed again. The value
+    /// is what is left; there is none if the text is not YAML.
+    pub fn parse_all<T: DeserializeOwned + Default>(&self, text: &str, file: &Path) -> (Option<T>, Vec<LoadError>) {
+        let mut lines: Vec<&str> = text.lines().collect();
+        let mut mistakes = Vec::new();
+        loop {
+            let error = match self.parse(&lines.join("\n"), file) {
+                Ok(value) => return (Some(value), mistakes),
+                Err(error) => error,
+            };
+            let line = match &error {
+                LoadError::Wrong { line: Some(line), .. } => usize::try_from(*line).ok().and_then(|n| n.checked_sub(1)),
+                LoadError::Wrong { line: None, .. } | LoadError::Unreadable { .. } => None,
+            };
+            mistakes.push(error);
+            let left_out = line.is_some_and(|line| leave_out(&mut lines, line));
+            if !left_out || mistakes.len() == MISTAKES_MAX {
+                return (None, mistakes);
+            }
+        }
+    }
+
     fn wrong(&self, file: &Path, error: &serde_saphyr::Error) -> LoadError {
         use serde_saphyr::Error;
         let error = error.without_snippet();
@@ -70,6 +92,19 @@ impl Reader {
         let line = error.location().map(|at| at.line()).filter(|line| *line > 0);
         LoadError::Wrong { file: file.to_owned(), line, what, advice }
     }
+}
+
+/// The most mistakes that are collected.
+const MISTAKES_MAX: usize = 50;
+
+/// Blanks an entry, that is the line and those that are indented more. Returns whether there was one.
+fn leave_out(lines: &mut [&str], line: usize) -> bool {
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let Some(first) = lines.get(line).copied().filter(|first| !first.trim().is_empty()) else { return false };
+    let inner = lines[line + 1..].iter().take_while(|next| next.trim().is_empty() || indent(next) > indent(first));
+    let end = line + 1 + inner.count();
+    lines[line..end].fill("");
+    true
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -23,6 +23,7 @@ pub(crate) fn example(name: &str) -> Option<Value> {
         }),
         "NodeChange" => json!({ "labels": { "driver": "580" } }),
         "LoseNode" => json!({ "last_seen": "2026-11-30T14:03:00Z" }),
+        "WithReason" => json!({ "reason": "new power supply" }),
         "ReportWipe" => json!({ "clean": true }),
         "NewClaim" => json!({ "nodes": ["gpu-7"], "tenant": "physics", "project": "lattice", "user": "ada" }),
         "ReleaseNodes" => json!({ "nodes": ["gpu-7"] }),

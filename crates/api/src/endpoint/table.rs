@@ -15,6 +15,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/about" for ALL => 200 About }
     whoami { "Show the token of the caller"
         Get "/api/v1/whoami" for ALL => 200 WhoAmI }
+    status { "Show what is going on now: capacity, tenants, queue, fences, quarantines, disk, checkpoint and scrub"
+        Get "/api/v1/status" for READERS => 200 Status }
 
     // Tenants, projects, their ceilings, and users.
     list_tenants { "List tenants"
@@ -101,9 +103,9 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     delete_node { "Delete a node that has no leases"
         Delete "/api/v1/nodes/" {node} for OPERATOR => 200 Changed }
     drain_node { "Drain a node: place no new work on it"
-        Post "/api/v1/nodes/" {node} "/drain" for OPERATOR => 200 NodePut }
+        Post "/api/v1/nodes/" {node} "/drain" for OPERATOR body WithReason or none => 200 NodePut }
     resume_node { "Resume a drained node: place work on it again"
-        Post "/api/v1/nodes/" {node} "/resume" for OPERATOR => 200 NodePut }
+        Post "/api/v1/nodes/" {node} "/resume" for OPERATOR body WithReason or none => 200 NodePut }
     lose_node { "Declare a node lost; its leases end at the instant at which it was last seen"
         Post "/api/v1/nodes/" {node} "/lose" for OPERATOR body LoseNode or none => 200 NodePut }
     return_node { "Return a lost node to service"
@@ -246,7 +248,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     confirm_teardown { "Confirm the teardown of one lease"
         Post "/api/v1/leases/" {lease} "/teardown" for AGENTS body Fences or none => 200 Confirmed }
     unfence_lease { "Clear the fence of a lease, so that its capacity is free again"
-        Post "/api/v1/leases/" {lease} "/unfence" for OPERATOR => 200 Unfenced }
+        Post "/api/v1/leases/" {lease} "/unfence" for OPERATOR body WithReason or none => 200 Unfenced }
 
     // Allocations.
     list_allocations {

@@ -158,6 +158,7 @@ fn plain(name: &str) -> Of {
         "quota_scope" => ("What the quota counts", parts::quota_scope()),
         "measure" => ("The measure in which the quota counts", text()),
         "limit" => ("The limit, and what happens beyond it", parts::limit()),
+        "operator_reason" => ("The reason that the operator gave", text()),
         "temporary_limit" => ("The limit until then", parts::limit()),
         "and_above" => ("Whether it counts higher priorities as well", flag()),
         "which_holders" => ("`each` or `one`", text()),

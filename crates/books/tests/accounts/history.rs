@@ -198,12 +198,12 @@ impl History {
         self.push(Fenced { leases: numbers(&[lease]), belongs_to: None }).effective_at = due;
     }
     pub(crate) fn unfence(&mut self, lease: u64) {
-        self.push(Unfenced { leases: numbers(&[lease]), belongs_to: None });
+        self.push(Unfenced { leases: numbers(&[lease]), belongs_to: None, reason: None });
     }
     pub(crate) fn drain(&mut self, node: u32, drained: bool) {
         match drained {
-            true => self.push(NodeDrained { node: NodeNo(node) }),
-            false => self.push(NodeResumed { node: NodeNo(node) }),
+            true => self.push(NodeDrained { node: NodeNo(node), reason: None }),
+            false => self.push(NodeResumed { node: NodeNo(node), reason: None }),
         };
     }
 

@@ -208,7 +208,7 @@ impl World {
                 self.after(60_000_000_000, lease, Next::Unfence);
             }
             Next::Unfence => {
-                self.push(Unfenced { leases: leases(), belongs_to: None });
+                self.push(Unfenced { leases: leases(), belongs_to: None, reason: None });
             }
             Next::EndAttempt(allocation, attempt) => {
                 let identity = self.holders[&lease].clone();

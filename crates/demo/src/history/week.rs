@@ -317,8 +317,8 @@ impl Week {
 
     fn handle(&mut self, incident: Incident) -> Result<(), Problem> {
         match incident {
-            Incident::Drain(node) => self.operate(Command::DrainNode(node)),
-            Incident::Resume(node) => self.operate(Command::ResumeNode(node)),
+            Incident::Drain(node) => self.operate(Command::DrainNode(node.into())),
+            Incident::Resume(node) => self.operate(Command::ResumeNode(node.into())),
             Incident::Hang => {
                 let node = self.busiest();
                 self.hung = Some(node);
@@ -373,7 +373,7 @@ impl Week {
     fn clear_fences(&mut self) -> Result<(), Problem> {
         let fenced = self.writer.state().leases().into_iter().filter(|lease| lease.phase == Phase::Fenced);
         let fenced: LeaseList = fenced.take(LEASES_PER_RECORD_MAX).map(|lease| lease.number).collect();
-        if fenced.is_empty() { Ok(()) } else { self.operate(Command::Unfence(fenced)) }
+        if fenced.is_empty() { Ok(()) } else { self.operate(Command::Unfence(fenced.into())) }
     }
 
     /// Raises a quota by one GPU.

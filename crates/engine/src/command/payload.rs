@@ -73,7 +73,8 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::Release(list) | Command::ReportActivity(list) => check_leases(list.len()),
         Command::Revoke(revoke) => check_leases(revoke.leases.len()),
         Command::ConfirmTeardown(confirm) => check_leases(confirm.leases.len()),
-        Command::Ready(list) | Command::Unfence(list) => check_leases(list.len()),
+        Command::Ready(list) => check_leases(list.len()),
+        Command::Unfence(unfence) => check_leases(unfence.leases.len()),
         Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) => {
             let (named, limit) = (nodes.len(), NODES_PER_CLAIM_MAX);
             refuse_if(named > limit, Refusal::TooManyNodes { named, limit })

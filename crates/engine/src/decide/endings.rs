@@ -2,7 +2,7 @@
 
 use super::renewal::{by_tenant, ended};
 use super::{Draft, Few, Partial, in_order};
-use crate::command::{ConfirmTeardown, ReleaseOne, Revoke};
+use crate::command::{ConfirmTeardown, ReleaseOne, Revoke, Unfence};
 use crate::holder::{Holder, by_holder};
 use crate::lease::{Lease, Phase};
 use crate::refusal::Refusal;
@@ -228,15 +228,15 @@ impl Draft<'_> {
         Ok(refused)
     }
 
-    pub(super) fn unfence(&mut self, leases: &[LeaseNo]) -> Partial {
+    pub(super) fn unfence(&mut self, unfence: &Unfence) -> Partial {
         let check = |draft: &Self, number| {
             let lease = draft.holder_of(number)?;
             if lease.phase == Phase::Fenced { Ok(lease.tenant) } else { Err(Refusal::LeaseNotFenced { lease: number }) }
         };
-        let (groups, refused) = self.split(leases, check)?;
+        let (groups, refused) = self.split(&unfence.leases, check)?;
         for ((holder, ()), leases) in self.grouped(&numbers(groups)) {
             let (leases, belongs_to) = (leases.into_iter().collect(), Some(holder.belongs_to));
-            self.emit_for(&holder.identity(), Unfenced { leases, belongs_to });
+            self.emit_for(&holder.identity(), Unfenced { leases, belongs_to, reason: unfence.reason.clone() });
         }
         Ok(refused)
     }

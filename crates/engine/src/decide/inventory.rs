@@ -1,7 +1,7 @@
 //! Commands about classes, pools, nodes and settings.
 
 use super::Draft;
-use crate::command::{LoseNode, PutClass, PutNode, PutPool};
+use crate::command::{LoseNode, NodeService, PutClass, PutNode, PutPool};
 use crate::quota::common_multiple;
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
@@ -211,21 +211,23 @@ impl Draft<'_> {
         Ok(())
     }
 
-    pub(super) fn drain_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
+    pub(super) fn drain_node(&mut self, drain: &NodeService) -> Result<(), Refusal> {
+        let node = drain.node;
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
         if found.drained {
             return Err(Refusal::NodeAlready { node, state: "drained" });
         }
-        self.plain(NodeDrained { node });
+        self.plain(NodeDrained { node, reason: drain.reason.clone() });
         Ok(())
     }
 
-    pub(super) fn resume_node(&mut self, node: NodeNo) -> Result<(), Refusal> {
+    pub(super) fn resume_node(&mut self, resume: &NodeService) -> Result<(), Refusal> {
+        let node = resume.node;
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
         if !found.drained {
             return Err(Refusal::NodeAlready { node, state: "in service" });
         }
-        self.plain(NodeResumed { node });
+        self.plain(NodeResumed { node, reason: resume.reason.clone() });
         Ok(())
     }
 

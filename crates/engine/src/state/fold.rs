@@ -9,7 +9,7 @@ use crate::heat;
 use crate::holder::Named;
 use crate::idempotency::{KEY_LIMITS, KeptAs, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
-use crate::node::Condition;
+use crate::node::{Condition, Node};
 use leasehold_model::body::{Body, Correlation, Granted, TeardownStarted};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{AllocationState, HolderScope, Idempotency, Instant, LeaseNo, Record, Span};
@@ -228,8 +228,14 @@ impl State {
                 entry_mut(&mut self.pools, node.pool.0).ok_or("no such pool")?.nodes -= 1;
                 to.node_put(self, gone.node);
             }
-            Body::NodeDrained(n) => self.set_node_state(n.node, |node| node.drained = true, to)?,
-            Body::NodeResumed(n) => self.set_node_state(n.node, |node| node.drained = false, to)?,
+            Body::NodeDrained(n) => {
+                let drain = |node: &mut Node| (node.drained, node.drain_reason) = (true, n.reason.clone());
+                self.set_node_state(n.node, drain, to)?;
+            }
+            Body::NodeResumed(n) => {
+                let resume = |node: &mut Node| (node.drained, node.drain_reason) = (false, None);
+                self.set_node_state(n.node, resume, to)?;
+            }
             Body::NodeLost(n) => {
                 self.set_node_state(n.node, |node| node.lost = true, to)?;
                 self.heat(n.node, heat::LOST, stamp, to)?;

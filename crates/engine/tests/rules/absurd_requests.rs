@@ -1,7 +1,7 @@
 //! Requests with idempotency keys that no client should send: they are refused, and stop nothing.
 
 use crate::support::{STAGE, Story, World};
-use leasehold_engine::command::{IssueToken, Nothing, ReleaseOne, RenewOne, RequestLease};
+use leasehold_engine::command::{IssueToken, LeaseList, Nothing, ReleaseOne, RenewOne, RequestLease};
 use leasehold_engine::{Command, Request};
 use leasehold_model::{
     Activity, AppInstanceNo, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
@@ -25,7 +25,7 @@ fn absurdly_long_lists_are_refused_with_a_key_too() {
         (Command::ReportActivity(release.collect()), "too_many_leases"),
         (Command::Renew(renew.collect()), "too_many_leases"),
         (Command::Ready(leases().collect()), "too_many_leases"),
-        (Command::Unfence(leases().collect()), "too_many_leases"),
+        (Command::Unfence(leases().collect::<LeaseList>().into()), "too_many_leases"),
         (Command::Request(ask), "too_many_classes"),
         (Command::IssueToken(issue), "bad_token_scope"),
     ];

@@ -166,8 +166,8 @@ impl Cluster {
     fn stir(&mut self) {
         let node = NodeNo(self.dice.small(self.nodes));
         match self.dice.below(12) {
-            0 => self.operate(Command::DrainNode(node)),
-            1 => self.operate(Command::ResumeNode(node)),
+            0 => self.operate(Command::DrainNode(node.into())),
+            1 => self.operate(Command::ResumeNode(node.into())),
             2 => self.operate(Command::LoseNode(LoseNode { node, last_seen: self.now })),
             3 => self.operate(Command::ReturnNode(node)),
             4 | 5 => {

@@ -449,8 +449,8 @@ impl Step {
             }
             Action::Unfence(leases) => Command::Unfence(picks(leases).into()),
             Action::Node { node, what } => match what {
-                0 => Command::DrainNode(NodeNo(*node)),
-                1 => Command::ResumeNode(NodeNo(*node)),
+                0 => Command::DrainNode(NodeNo(*node).into()),
+                1 => Command::ResumeNode(NodeNo(*node).into()),
                 2 => {
                     let last_seen = Instant(state.last_stamp().0.saturating_sub(span(20).0));
                     Command::LoseNode(LoseNode { node: NodeNo(*node), last_seen })

@@ -38,7 +38,7 @@ pub(crate) struct AllocExplainArgs {
 Examples:
   leasehold alloc submit --gpu 8 --replicas 4 --walltime 2h --together rack --project lattice
   leasehold alloc submit --gpu 1 --walltime 30m --priority scavenger --requeue --project lattice
-  leasehold alloc submit --gpu 8 --walltime 2h --project lattice --wait      follow it until it runs or ends
+  leasehold alloc submit --gpu 8 --walltime 2h --project lattice --wait      # follow it until it runs or ends
 
 Each replica is placed on one node. With a walltime, the allocation can be backfilled: it may start early where it \
 delays nobody.")]

@@ -108,10 +108,10 @@ pub(crate) struct AskedArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold usage --by tenant,class                                this month so far
+  leasehold usage --by tenant,class                                # this month so far
   leasehold usage --from last-month --to month --by tenant --csv
   leasehold usage --from 7d --by class --bucket day --time-zone Europe/Tallinn --peak
-  leasehold usage capacity --by pool                               use of all capacity")]
+  leasehold usage capacity --by pool                               # use of all capacity")]
 pub(crate) struct UsageArgs {
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
@@ -154,10 +154,10 @@ pub(crate) struct CapacityArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold cost --by tenant                                       this month so far
+  leasehold cost --by tenant                                       # this month so far
   leasehold cost --from 2026-11-01 --to 2026-12-01 --by tenant,project --csv
-  leasehold cost rate --by tenant                                  current cost per hour
-  leasehold cost forecast --tenant physics                         forecast for this month")]
+  leasehold cost rate --by tenant                                  # current cost per hour
+  leasehold cost forecast --tenant physics                         # forecast for this month")]
 pub(crate) struct CostArgs {
     #[command(flatten)]
     pub(crate) asked: AskedArgs,
@@ -201,7 +201,7 @@ pub(crate) struct ForecastArgs {
 Examples:
   leasehold waste --window last-week --by tenant
   leasehold waste --window last-week --by user,project --sort cost --top 10   # who wasted most
-  leasehold waste --headline idle --limit 20                       idle leases, the most wasteful first")]
+  leasehold waste --headline idle --limit 20                       # idle leases, the most wasteful first")]
 pub(crate) struct WasteArgs {
     #[command(flatten)]
     pub(crate) window: WindowArgs,

@@ -1,6 +1,7 @@
 //! `leasehold class …`, `pool …` and `node …`.
 
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs, WatchArgs, pair, priority};
+use super::select::NodesArgs;
 use clap::{Args, Subcommand, ValueEnum};
 use leasehold_api::{BadWeight, Moment, Ttl, Weight, Weights};
 use leasehold_api::{Kind, Strategy, Teardown};
@@ -20,7 +21,7 @@ pub(crate) enum ClassCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold class create gpu-h100 --kind gpu --tier h100 --quanta-per-unit 7     can be leased in sevenths
+  leasehold class create gpu-h100 --kind gpu --tier h100 --quanta-per-unit 7     # can be leased in sevenths
   leasehold class create mem-dram --kind mem --tier dram")]
 pub(crate) struct ClassCreateArgs {
     /// Name of the class
@@ -167,10 +168,10 @@ pub(crate) enum NodeCommand {
     Set(NodeSetArgs),
     /// Delete a node that has no leases
     Delete(ChangeOneArgs),
-    /// Drain a node: place nothing new on it; its leases continue
-    Drain(ChangeOneArgs),
-    /// Resume a drained node
-    Resume(ChangeOneArgs),
+    /// Drain nodes: place nothing new on them; their leases continue
+    Drain(Box<NodesArgs>),
+    /// Resume drained nodes
+    Resume(Box<NodesArgs>),
     /// Declare a node lost; its leases end at the time when it was last seen
     Lose(NodeLoseArgs),
     /// Declare that a lost node has returned

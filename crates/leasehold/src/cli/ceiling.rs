@@ -39,7 +39,7 @@ pub(crate) struct CeilingArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold ceiling set lattice --hard 1500              deny requests that would exceed 1500
+  leasehold ceiling set lattice --hard 1500              # deny requests that would exceed 1500
   leasehold ceiling set lattice --soft 1200 --tenant physics
   leasehold ceiling set lattice --hard 200 --app-instance 7
 

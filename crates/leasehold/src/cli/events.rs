@@ -6,9 +6,10 @@ use clap::Args;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold events --follow --kind lease --tenant physics       print new records until Ctrl-C
-  leasehold events --after 4711                                 print the records after 4711
+  leasehold events --follow --kind lease --tenant physics       # print new records until Ctrl-C
+  leasehold events --after 4711                                 # print the records after 4711
   leasehold events --follow --json | jq -r .kind
+  leasehold events --follow --node gpu-17                       # new records about leases on a node
 
 `leasehold lease history` prints the records of one lease.
 
@@ -26,10 +27,10 @@ pub(crate) struct EventsArgs {
     /// Only records of this kind (`lease.revoked`) or family of kinds (`lease`)
     #[arg(long, value_name = "KIND", value_parser = kind_words(), hide_possible_values = true)]
     pub(crate) kind: Option<String>,
-    /// Only records of leases on this node
+    /// Only new records of leases on this node; needs --follow
     #[arg(long, value_name = "NAME", requires = "follow")]
     pub(crate) node: Option<String>,
-    /// Only records of this lease: `lease-42` or its ID
+    /// Only new records of this lease, `lease-42` or its ID; needs --follow (`lease history` prints the earlier ones)
     #[arg(long, value_name = "LEASE", requires = "follow")]
     pub(crate) lease: Option<String>,
 }

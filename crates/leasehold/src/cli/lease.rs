@@ -1,6 +1,7 @@
 //! `leasehold lease …`.
 
 use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::select::LeasesArgs;
 use super::times::PastArgs;
 use clap::{Args, Subcommand};
 use leasehold_api::{LeaseState, Priority, RevokeReason, Ttl};
@@ -18,8 +19,8 @@ pub(crate) enum LeaseCommand {
     Renew(RenewArgs),
     /// Release a lease
     Release(LeaseArgs),
-    /// Revoke a lease
-    Revoke(RevokeArgs),
+    /// Revoke leases
+    Revoke(Box<RevokeArgs>),
     /// Report, during the grace period, that nothing runs on a revoked lease any more
     Ready(LeaseArgs),
     /// List leases that are not closed, or those of a given time
@@ -31,7 +32,7 @@ pub(crate) enum LeaseCommand {
     /// Explain why a lease was placed where it is, and how it ended
     Explain(LeaseShowArgs),
     /// Confirm that fenced capacity is clean, so that it can be leased again
-    Unfence(LeaseArgs),
+    Unfence(Box<UnfenceArgs>),
 }
 
 #[derive(Debug, Args)]
@@ -189,21 +190,36 @@ pub(crate) struct RenewArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Example:
-  leasehold lease revoke lease-42 --grace 5m      give the holder five minutes
+Examples:
+  leasehold lease revoke lease-42 --grace 5m      # give the holder five minutes
+  leasehold lease revoke --tenant physics         # shows which leases would be revoked
+  leasehold lease revoke --tenant physics --project lattice --rack r7 --yes
 
-The other leases of its gang are revoked as well.")]
+The other leases of its gang are revoked as well. A selection consists of active leases unless --state is given; every \
+gang gets a record of its own. If some cannot be revoked, the others are, and the exit code is 1.")]
 pub(crate) struct RevokeArgs {
-    /// The lease: `lease-42`, or the 32 hexadecimal digits of its ID
-    pub(crate) lease: String,
+    #[command(flatten)]
+    pub(crate) of: LeasesArgs,
     /// Reason to record [default: operator]
     #[arg(long, value_enum, value_name = "REASON")]
     pub(crate) reason: Option<RevokeReason>,
     /// Grace period, in which the holder can save its work; may be 0s [default: that of the pool]
     #[arg(long, value_name = "DURATION")]
     pub(crate) grace: Option<Ttl>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold lease unfence lease-42
+  leasehold lease unfence --rack r7               # shows which leases would be unfenced
+  leasehold lease unfence --rack r7 --yes")]
+pub(crate) struct UnfenceArgs {
     #[command(flatten)]
-    pub(crate) change: ChangeArgs,
+    pub(crate) of: LeasesArgs,
+    /// Reason in a few words, which the record keeps
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
 }
 
 #[derive(Clone, Debug, Args)]

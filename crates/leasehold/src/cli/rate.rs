@@ -56,7 +56,7 @@ pub(crate) struct RateDeleteArgs {
 Examples:
   leasehold rate set --from 2026-12-01 --gpu 0.012 --tier h100=2 --priority scavenger=0.3
   leasehold rate set --pool training --class gpu-h100=0.02 --currency EUR
-  leasehold rate set --card 3 --gpu 0.013                      change a scheduled card
+  leasehold rate set --card 3 --gpu 0.013                      # change a scheduled card
 
 A card that is or was in force cannot be changed. To correct a price, set a new card.")]
 pub(crate) struct RateSetArgs {

@@ -10,6 +10,7 @@ use super::lease::LeaseCommand;
 use super::quota::QuotaCommand;
 use super::rate::RateCommand;
 use super::settings::SettingsCommand;
+use super::status::StatusArgs;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::token::TokenCommand;
 use clap::{Args, Subcommand};
@@ -20,6 +21,8 @@ pub(crate) use leasehold_terminal::DaemonArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RemoteCommand {
+    /// Show what is going on now: capacity, tenants, queue, fences, disk, checkpoint and scrub
+    Status(StatusArgs),
     /// Request, renew, release and inspect leases
     #[command(subcommand)]
     Lease(LeaseCommand),

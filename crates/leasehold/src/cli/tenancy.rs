@@ -139,15 +139,15 @@ macro_rules! within_tenant {
     ($command:ident, $what:literal) => {
         #[derive(Debug, Subcommand)]
         pub(crate) enum $command {
-            #[doc = concat!("List the ", $what, "s that you may see")]
+            #[command(about = concat!("List the ", $what, "s that you may see"))]
             List(TenantFilterArgs),
-            #[doc = concat!("Show one ", $what)]
+            #[command(about = concat!("Show one ", $what))]
             Show(MemberArgs),
-            #[doc = concat!("Create a ", $what)]
+            #[command(about = concat!("Create a ", $what))]
             Create(MemberChangeArgs),
-            #[doc = concat!("Rename a ", $what)]
+            #[command(about = concat!("Rename a ", $what))]
             Set(MemberRenameArgs),
-            #[doc = concat!("Delete a ", $what)]
+            #[command(about = concat!("Delete a ", $what))]
             Delete(MemberChangeArgs),
         }
     };

@@ -5,17 +5,22 @@ use super::details::{Details, or_dash, word};
 use super::failure::Failed;
 use super::lease_request;
 use super::record_lines;
+use super::select::{self, Change, Changed, apply, keyed_for};
 use super::session::{Session, keyed, whose};
 use super::units::Classes;
 use super::watch::watch;
 use super::{explain, quote};
 use crate::cli::lease::{LeaseCommand, LeaseListArgs};
+use crate::cli::select::{LeasesArgs, YesArgs};
 use crate::output::{print, print_json};
 use crate::problem::EXIT_OK;
 use crate::table::{Align, Table};
 use crate::term::Style;
 use crate::time_format;
-use leasehold_api::{Granted, Lease, LeaseState, Release, Renew, Requested, Revocation, Revoke, Revoked, Ttl, When};
+use leasehold_api::{
+    Granted, Lease, LeaseState, Release, Renew, Requested, Revocation, Revoke, Revoked, Ttl, When, WithReason,
+};
+use leasehold_client::Error;
 use leasehold_model::LeaseNo;
 
 pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, Failed> {
@@ -61,7 +66,10 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
         }
         LeaseCommand::Revoke(args) => {
             let revoke = Revoke { reason: args.reason, grace: args.grace };
-            session.change(client.revoke_lease(&args.lease, &revoke), &args.change, revoked).await?;
+            match &args.of.leases[..] {
+                [lease] => session.change(client.revoke_lease(lease, &revoke), &args.of.change, revoked).await?,
+                _ => revoke_some(session, &args.of, &revoke).await?,
+            }
         }
         LeaseCommand::Ready(args) => {
             let text = |done: &leasehold_api::ReadyAnswer| {
@@ -72,7 +80,11 @@ pub(super) async fn run(session: &Session, command: LeaseCommand) -> Result<u8, 
         }
         LeaseCommand::Unfence(args) => {
             let text = |done: &leasehold_api::Unfenced| format!("{} is no longer fenced\n", short(&done.id));
-            session.change(client.unfence_lease(&args.lease), &args.change, text).await?;
+            let reason = WithReason { reason: args.reason };
+            match &args.of.leases[..] {
+                [lease] => session.change(client.unfence_lease(lease, &reason), &args.of.change, text).await?,
+                _ => unfence_some(session, &args.of, &reason).await?,
+            }
         }
         LeaseCommand::List(args) => list(session, &args).await?,
         LeaseCommand::Show(args) => {
@@ -140,6 +152,59 @@ fn revoked(revoked: &Revoked) -> String {
         grace => format!("a grace period of {}", time_format::span(grace.0)),
     };
     format!("{} {verb} revoked; {holder} has {grace}\n", leases.join(", "))
+}
+
+/// Revokes several leases. Revoking one lease revokes its gang, by one record.
+async fn revoke_some(session: &Session, args: &LeasesArgs, revoke: &Revoke) -> Result<(), Failed> {
+    let change = Change { noun: "lease", done: "revoked", also: ", with the other leases of their gangs" };
+    let make = async |lease: &str| {
+        let call = session.client.revoke_lease(lease, revoke);
+        let revoked = keyed_for(call, &args.change, &short(lease), true).await?;
+        Ok(Changed { sequence: revoked.sequence, names: revoked.ids.iter().map(|id| short(id)).collect() })
+    };
+    if !args.leases.is_empty() {
+        return each_named(session, &change, args, make).await;
+    }
+    let chosen = select::leases(session, args, LeaseState::Active).await?;
+    each_selected(session, &change, args, &chosen, make).await
+}
+
+async fn unfence_some(session: &Session, args: &LeasesArgs, reason: &WithReason) -> Result<(), Failed> {
+    let change = Change { noun: "lease", done: "unfenced", also: "" };
+    let make = async |lease: &str| {
+        let done = keyed_for(session.client.unfence_lease(lease, reason), &args.change, &short(lease), true).await?;
+        Ok(Changed { sequence: done.sequence, names: vec![short(&done.id)] })
+    };
+    if !args.leases.is_empty() {
+        return each_named(session, &change, args, make).await;
+    }
+    let chosen = select::leases(session, args, LeaseState::Fenced).await?;
+    each_selected(session, &change, args, &chosen, make).await
+}
+
+/// Those that were named are changed at once.
+async fn each_named(
+    session: &Session,
+    change: &Change,
+    args: &LeasesArgs,
+    make: impl AsyncFn(&str) -> Result<Changed, Error>,
+) -> Result<(), Failed> {
+    let table = |_: &[String]| Table::new(&[]);
+    let at_once = YesArgs { yes: true };
+    apply(session, change, &args.leases, at_once, |lease| short(lease), table, async |lease| make(lease).await).await
+}
+
+async fn each_selected(
+    session: &Session,
+    change: &Change,
+    args: &LeasesArgs,
+    chosen: &[Lease],
+    make: impl AsyncFn(&str) -> Result<Changed, Error>,
+) -> Result<(), Failed> {
+    let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
+    let table = |chosen: &[Lease]| leases(chosen, &classes);
+    let name = |lease: &Lease| short(&lease.id);
+    apply(session, change, chosen, args.yes, name, table, async |lease| make(&lease.id).await).await
 }
 
 async fn list(session: &Session, args: &LeaseListArgs) -> Result<(), Failed> {

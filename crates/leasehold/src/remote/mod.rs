@@ -27,8 +27,10 @@ mod rate;
 mod record_lines;
 mod run;
 mod scrub;
+mod select;
 mod session;
 mod settings;
+mod status;
 mod tenancy;
 mod times;
 mod token;
@@ -52,6 +54,7 @@ pub(crate) fn run(daemon: &DaemonArgs, times: &TimeZoneArgs, command: RemoteComm
 
 async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Failed> {
     match command {
+        RemoteCommand::Status(args) => return status::run(session, &args).await,
         RemoteCommand::Lease(command) => return lease::run(session, command).await,
         RemoteCommand::Alloc(command) => return alloc::run(session, command).await,
         RemoteCommand::Claim(command) => claim::run(session, command).await?,

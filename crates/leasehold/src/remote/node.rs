@@ -5,12 +5,14 @@ use super::failure::Failed;
 use super::figures::amounts;
 use super::pairs::by_key;
 use super::patch::{patch, something};
+use super::select::{self, Change, Changed, apply, keyed_for};
 use super::session::Session;
 use super::tenancy::{gone, made};
 use super::units::Classes;
 use super::watch::watch;
 use crate::cli::capacity::{NodeCommand, NodeCreateArgs, NodeField, NodeListArgs, NodeSetArgs};
 use crate::cli::remote::ChangeOneArgs;
+use crate::cli::select::{NodesArgs, YesArgs};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::Style;
@@ -46,10 +48,12 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
             session.change(call, &args.change, |_| gone("node", &args.name)).await
         }
         NodeCommand::Drain(args) => {
-            session.change(client.drain_node(&args.name), &args.change, |put| is("drained", put)).await
+            let reason = args.reason.body();
+            change_some(session, &args, true, |name| client.drain_node(name, &reason)).await
         }
         NodeCommand::Resume(args) => {
-            session.change(client.resume_node(&args.name), &args.change, |put| is("no longer drained", put)).await
+            let reason = args.reason.body();
+            change_some(session, &args, false, |name| client.resume_node(name, &reason)).await
         }
         NodeCommand::Lose(args) => {
             let last_seen = session.times.past("--last-seen", args.last_seen.as_ref())?;
@@ -71,6 +75,36 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
             session.change(call, &args.change, |done| format!("the agent of node {} was detached\n", done.node)).await
         }
     }
+}
+
+/// Drains or resumes nodes: one by its name, or several. Without `--state`, those are selected that are not so yet.
+async fn change_some(
+    session: &Session,
+    args: &NodesArgs,
+    drain: bool,
+    call: impl Fn(&str) -> Call<Json<NodePut>>,
+) -> Result<(), Failed> {
+    let done = if drain { "drained" } else { "no longer drained" };
+    if let [name] = &args.names[..] {
+        return session.change(call(name), &args.change, |put| is(done, put)).await;
+    }
+    let change = Change { noun: "node", done: if drain { "drained" } else { "resumed" }, also: "" };
+    let make = async |name: &str, number: &str| {
+        let put = keyed_for(call(name), &args.change, number, true).await?;
+        Ok(Changed { sequence: put.sequence, names: vec![put.node.name] })
+    };
+    if !args.names.is_empty() {
+        let at_once = YesArgs { yes: true };
+        let table = |_: &[String]| Table::new(&[]);
+        return apply(session, &change, &args.names, at_once, Clone::clone, table, async |name| make(name, name).await)
+            .await;
+    }
+    let mut chosen = select::nodes(session, args).await?;
+    chosen.retain(|node| args.state.is_some() || node.drained != drain);
+    let classes = if session.json { Classes::none() } else { Classes::load(&session.client).await? };
+    let table = |chosen: &[Node]| nodes(chosen, &classes);
+    let make = async |node: &Node| make(&node.name, &node.id.to_string()).await;
+    apply(session, &change, &chosen, args.yes, |node| node.name.clone(), table, make).await
 }
 
 async fn report_wipe(session: &Session, args: &ChangeOneArgs, clean: bool) -> Result<(), Failed> {
@@ -272,6 +306,7 @@ fn one(session: &Session, node: &Node, classes: &Classes) -> String {
         .add("number", node.id)
         .add("pool", &node.pool)
         .add("state", state(node).0)
+        .maybe("drained because", node.drain_reason.as_ref())
         .maybe("custody", (node.custody.state != CustodyState::Open).then(|| super::claim::in_words(&node.custody)))
         .maybe("rack", node.rack.as_ref())
         .maybe("zone", node.zone.as_ref())

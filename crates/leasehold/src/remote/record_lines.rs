@@ -97,8 +97,10 @@ fn plain(body: &Value) -> String {
     let Some(fields) = body.as_object() else { return String::new() };
     let mut parts = Vec::new();
     for (name, value) in fields {
-        let twice = ["_ns", "_time", "_hex"].iter().any(|end| name.ends_with(end))
+        let twice = ["_ns", "_hex"].iter().any(|end| name.ends_with(end))
             || (name.ends_with("_id") && fields.contains_key(name.trim_end_matches("_id")));
+        // Instants and durations have their nanoseconds beside them.
+        let is_time = fields.contains_key(&format!("{name}_ns"));
         let long = value.as_str().is_some_and(|text| text.len() > 40);
         match value {
             _ if twice || long => {}
@@ -110,6 +112,7 @@ fn plain(body: &Value) -> String {
                 }
             }
             Value::Bool(true) => parts.push(name.clone()),
+            Value::String(text) if is_time => parts.push(format!("{name} {}", instant(text))),
             // The first text names the object itself and needs no label.
             Value::String(text) if parts.is_empty() => parts.push(text.clone()),
             other => parts.push(format!("{name} {}", word(other))),
@@ -133,10 +136,15 @@ fn word(value: &Value) -> String {
     }
 }
 
+/// An instant in the time zone of the output, to the second; other texts as they are.
+fn instant(text: &str) -> String {
+    text.parse().map_or_else(|_| text.to_owned(), time_format::to_the_second)
+}
+
 /// `13:00:03` of an instant.
 fn clock(value: &Value) -> String {
-    let text = value.as_str().unwrap_or("?");
-    text.split_once('T').and_then(|(_, time)| time.get(..8)).unwrap_or(text).to_owned()
+    let text = instant(value.as_str().unwrap_or("?"));
+    text.split_once('T').and_then(|(_, time)| time.get(..8)).unwrap_or(&text).to_owned()
 }
 
 /// Prints a record; breaks when the reader has closed the pipe.
@@ -186,6 +194,12 @@ mod tests {
         assert_eq!(line("node.wiped", json!({ "node": "n3", "node_id": 2 })), "n3");
         let quarantined = json!({ "node": "n3", "node_id": 2, "cause": "wipe_failed", "severity": "critical" });
         assert_eq!(line("node.quarantined", quarantined), "n3: wipe failed");
+        // Instants are printed to the second, durations as they are, and neither in nanoseconds.
+        let lost = json!({ "node": "n3", "node_id": 2, "last_seen": "2026-01-01T00:00:00.000000001Z",
+            "last_seen_ns": "1767225600000000001" });
+        assert_eq!(line("node.lost", lost), "n3, last_seen 2026-01-01T00:00:00Z");
+        let changed = json!({ "pool": "p1", "grace": "1m", "grace_ns": "60000000000" });
+        assert_eq!(line("pool.updated", changed), "p1, grace 1m");
         let asks = json!([{ "class": "h100", "units": "2 GPU" }]);
         let cause = json!({ "type": "quota", "quota_id": 1, "used": 0, "requested": 8, "limit": 4 });
         let denied = json!({ "asks": asks, "replicas": 4, "cause": cause });

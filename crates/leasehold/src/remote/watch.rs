@@ -30,8 +30,20 @@ impl Drop for AlternateScreen {
     }
 }
 
-/// Draws the result of `ask` every two seconds.
+/// Draws the table of `ask` every two seconds.
 pub(super) async fn watch(session: &Session, ask: impl AsyncFn() -> Result<Table, Failed>) -> Result<(), Failed> {
+    watch_lines(session, async || {
+        let table = ask().await?;
+        Ok(if table.is_empty() { vec!["  nothing found".into()] } else { session.lines(&table) })
+    })
+    .await
+}
+
+/// Draws the lines of `ask` every two seconds.
+pub(super) async fn watch_lines(
+    session: &Session,
+    ask: impl AsyncFn() -> Result<Vec<String>, Failed>,
+) -> Result<(), Failed> {
     if session.json || term::screen().is_none() {
         let what = "--watch needs a terminal and cannot be combined with --json";
         return Err(Problem::usage("usage", what).advice("omit it, or use `leasehold events --follow`").into());
@@ -53,25 +65,21 @@ pub(super) async fn watch(session: &Session, ask: impl AsyncFn() -> Result<Table
             _ = tokio::signal::ctrl_c() => return Ok(()),
         };
         match asked {
-            Ok(table) => (answer, trouble) = (table, None),
+            Ok(lines) => (answer, trouble) = (lines, None),
             Err(Failed::Daemon(error)) if !error.is_final() => trouble = Some(plain(&error)),
             Err(failed) => return Err(failed),
         }
     }
 }
 
-fn draw(session: &Session, table: &Table, trouble: Option<&Problem>) -> Result<std::ops::ControlFlow<()>, Problem> {
+fn draw(session: &Session, answer: &[String], trouble: Option<&Problem>) -> Result<std::ops::ControlFlow<()>, Problem> {
     let (width, height) = term::screen().unwrap_or((80, 24));
     let now = time_format::now();
     let mut lines =
         vec![session.paint.dim(&format!("  {}   refreshed every 2s, Ctrl-C to quit", time_format::clock(now, now)))];
     lines.extend(trouble.map(|problem| session.paint.paint(term::Style::Red, &format!("  {problem}"))));
     lines.push(String::new());
-    if table.is_empty() {
-        lines.push("  nothing found".into());
-    } else {
-        lines.extend(session.lines(table));
-    }
+    lines.extend(answer.iter().cloned());
     if lines.len() > height {
         let more = lines.len() - height + 1;
         lines.truncate(height - 1);

@@ -1,6 +1,6 @@
 //! Leases and allocations of the past on the command line.
 
-use super::{AllocationNumber as _, Daemon, granted, tells};
+use super::{AllocationNumber as _, Daemon, granted, refuses, tells};
 
 #[test]
 fn lease_list_shows_who_was_on_a_node_at_a_time() {
@@ -32,6 +32,18 @@ fn lease_list_shows_who_was_on_a_node_at_a_time() {
     // A closed lease shows what a live one shows.
     let shown = daemon.run(&format!("lease show {first}")).ok();
     tells(&shown, &["accounting tag", "cost-4711", "workload", "train", "correlation ID", "ada", "released", "closed"]);
+}
+
+#[test]
+fn status_shows_everything_at_once() {
+    let daemon = Daemon::with_cluster();
+    granted(daemon.by("ci.token", "lease request --gpu 1 --ttl 10m --json"));
+    let said = daemon.run("status").ok();
+    tells(&said, &["gpu-h100", "nodes", "available", "1 active", "physics: ", "empty, 0 running", "free", "signed"]);
+    assert_eq!(daemon.json("status")["leases"]["active"], 1);
+    refuses(&daemon.by("ci.token", "status"), 1, "role_forbids");
+    let watch = daemon.run("status --watch");
+    assert!(watch.code == 2 && watch.err.contains("terminal"), "{watch:?}");
 }
 
 #[test]

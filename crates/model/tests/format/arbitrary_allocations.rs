@@ -127,7 +127,12 @@ fn decisions() -> BoxedStrategy<Body> {
             belongs_to
         }
         .into()),
-        (leases(), belongs_to()).prop_map(|(leases, belongs_to)| Unfenced { leases, belongs_to }.into()),
+        (leases(), belongs_to(), option::of(names())).prop_map(|(leases, belongs_to, reason)| Unfenced {
+            leases,
+            belongs_to,
+            reason
+        }
+        .into()),
     ]
     .boxed()
 }

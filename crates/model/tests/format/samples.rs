@@ -233,8 +233,8 @@ fn bodies() -> Vec<Body> {
         }
         .into(),
         NodeDeleted { node: NodeNo(300) }.into(),
-        NodeDrained { node: NodeNo(300) }.into(),
-        NodeResumed { node: NodeNo(300) }.into(),
+        NodeDrained { node: NodeNo(300), reason: None }.into(),
+        NodeResumed { node: NodeNo(300), reason: None }.into(),
         NodeLost { node: NodeNo(300), last_seen: Instant(NEW_YEAR.0 - 5) }.into(),
         NodeReturned { node: NodeNo(300) }.into(),
         granted().into(),
@@ -253,7 +253,7 @@ fn bodies() -> Vec<Body> {
             .into(),
         TornDown { node: NodeNo(300), leases: leases(&[42]), belongs_to: None }.into(),
         Fenced { leases: leases(&[42]), belongs_to: None }.into(),
-        Unfenced { leases: leases(&[42]), belongs_to: None }.into(),
+        Unfenced { leases: leases(&[42]), belongs_to: None, reason: None }.into(),
         ActivityReported { leases: reported(Some(activity())) }.into(),
         Preempted { node: NodeNo(300), priority: Priority::Guaranteed, rules_version: 1, victims: leases(&[7, 42]) }
             .into(),
@@ -458,7 +458,7 @@ fn later_bodies() -> Vec<Body> {
             .into(),
         TornDown { node: NodeNo(300), leases: leases(&[42]), belongs_to: derived() }.into(),
         Fenced { leases: leases(&[42]), belongs_to: given() }.into(),
-        Unfenced { leases: leases(&[42]), belongs_to: derived() }.into(),
+        Unfenced { leases: leases(&[42]), belongs_to: derived(), reason: None }.into(),
         NodesReleased { nodes: [NodeNo(300)].into_iter().collect(), claim: Some(70_000) }.into(),
         NodeWiped { node: NodeNo(300), claim: Some(70_000) }.into(),
         NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut, claim: Some(70_000) }.into(),
@@ -485,6 +485,9 @@ fn later_bodies() -> Vec<Body> {
         })
         .into(),
         AllocationSubmitted { spec: gang(), when_over_quota: Some(WhenOverQuota::Wait), node: None }.into(),
+        Unfenced { leases: leases(&[42]), belongs_to: None, reason: Some(name("checked by hand")) }.into(),
+        NodeDrained { node: NodeNo(300), reason: Some(name("new power supply")) }.into(),
+        NodeResumed { node: NodeNo(300), reason: Some(name("repaired")) }.into(),
         PoolQueuePut {
             pool: PoolNo(1),
             queue: PoolQueue { min_runtime_before_eviction: Span::from_secs(600), requeue_limit: 3 },

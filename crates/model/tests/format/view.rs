@@ -205,7 +205,7 @@ fn closed_leases_are_forgotten_once_they_were_shown() {
         (granted().into(), 1),
         (Expired { leases: leases(&[42]), closed: false, belongs_to: None }.into(), 1),
         (Fenced { leases: leases(&[42]), belongs_to: None }.into(), 1),
-        (Unfenced { leases: leases(&[42]), belongs_to: None }.into(), 0),
+        (Unfenced { leases: leases(&[42]), belongs_to: None, reason: None }.into(), 0),
     ];
     for (sequence, (body, live)) in (0u64..).zip(ends) {
         let kind = body.word();

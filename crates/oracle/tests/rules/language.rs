@@ -189,8 +189,8 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
             "quota" => body::QuotaDeleted { quota: QuotaNo(line.number()) }.into(),
             other => panic!("cannot delete {other}"),
         },
-        "drain" => body::NodeDrained { node: NodeNo(line.number()) }.into(),
-        "resume" => body::NodeResumed { node: NodeNo(line.number()) }.into(),
+        "drain" => body::NodeDrained { node: NodeNo(line.number()), reason: None }.into(),
+        "resume" => body::NodeResumed { node: NodeNo(line.number()), reason: None }.into(),
         "lost" => {
             let last_seen = Instant::from_secs(line.option("seen").expect("seen="));
             body::NodeLost { node: NodeNo(line.number()), last_seen }.into()
@@ -323,7 +323,7 @@ fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         }
         "torn_down" => body::TornDown { node: NodeNo(line.or("node", 1)), leases, belongs_to: None }.into(),
         "fence" => body::Fenced { leases, belongs_to: None }.into(),
-        "unfence" => body::Unfenced { leases, belongs_to: None }.into(),
+        "unfence" => body::Unfenced { leases, belongs_to: None, reason: None }.into(),
         "burst_ended" => body::BurstEnded { quota: QuotaNo(line.number()) }.into(),
         _ => return None,
     })

@@ -187,7 +187,8 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
     show_capacity(page, now, capacity);
 }
 
-fn add(sum: &mut CapacitySplit, part: CapacitySplit) {
+/// Adds up capacity of the same class.
+pub(crate) fn add(sum: &mut CapacitySplit, part: CapacitySplit) {
     let CapacitySplit { held, tearing_down, reserved, fenced, offline, idle } = part;
     sum.held += held;
     sum.tearing_down += tearing_down;

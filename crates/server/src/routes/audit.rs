@@ -6,7 +6,7 @@ mod status;
 
 pub(super) use batches::batches;
 pub(super) use export::export;
-pub(super) use status::{audit_status, begin_scrub};
+pub(super) use status::{audit_status, begin_scrub, status_of};
 
 use super::events::{exists, filter};
 use crate::app::App;

@@ -11,7 +11,7 @@ use crate::reply::ask;
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Batch, Endpoint, Operation, Problem, Released, codes, limits};
 use leasehold_cell::{Reply, Sealed, Unsealed};
-use leasehold_engine::command::ReleaseOne;
+use leasehold_engine::command::{self, ReleaseOne};
 use leasehold_engine::{Command, CommandKind, Request, State};
 use leasehold_model::LeaseNo;
 use smallvec::smallvec;
@@ -194,7 +194,7 @@ fn command(state: &State, caller: &Caller, lease: LeaseNo, operation: &Operation
     }
     Ok(match operation.ready {
         Some(_) => Command::Ready(smallvec![lease]),
-        None => Command::Unfence(smallvec![lease]),
+        None => Command::Unfence(command::Unfence { leases: smallvec![lease], reason: None }),
     })
 }
 

@@ -6,9 +6,9 @@ use crate::context::{Answer, Context, json};
 use crate::{names, show};
 use leasehold_api::{
     ClassChange, ClassList, ClassPut, Kind, LoseNode, NewClass, NewNode, NewPool, NodeChange, NodeList, NodePut,
-    PoolChange, PoolList, PoolPut, Problem, Quantity, SpansByPriority, Strategy, Teardown, Weights, codes,
+    PoolChange, PoolList, PoolPut, Problem, Quantity, SpansByPriority, Strategy, Teardown, Weights, WithReason, codes,
 };
-use leasehold_engine::command::{self, PutClass, PutNode, PutPool};
+use leasehold_engine::command::{self, NodeService, PutClass, PutNode, PutPool};
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::{Body, ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span, quantity};
@@ -342,12 +342,20 @@ async fn node_command(context: Context, command: impl FnOnce(NodeNo) -> Command)
     node_put(&context, 200, sealed.sequence(), node)
 }
 
+/// The reason in the body, which the record keeps.
+pub(super) fn given_reason(context: &Context) -> Result<Option<Name>, Problem> {
+    let given: WithReason = context.body()?;
+    given.reason.map(|reason| names::new_text("reason", &reason, None)).transpose()
+}
+
 pub(super) async fn drain_node(context: Context) -> Answer {
-    node_command(context, Command::DrainNode).await
+    let reason = given_reason(&context)?;
+    node_command(context, |node| Command::DrainNode(NodeService { node, reason })).await
 }
 
 pub(super) async fn resume_node(context: Context) -> Answer {
-    node_command(context, Command::ResumeNode).await
+    let reason = given_reason(&context)?;
+    node_command(context, |node| Command::ResumeNode(NodeService { node, reason })).await
 }
 
 pub(super) async fn return_node(context: Context) -> Answer {

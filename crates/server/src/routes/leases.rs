@@ -1,6 +1,6 @@
 //! Single leases: requesting, renewing, releasing, revoking and showing them.
 
-use super::capacity::{find_node, labels, optional_pool, quanta};
+use super::capacity::{find_node, given_reason, labels, optional_pool, quanta};
 use super::listing::{ListQuery, Listed, Walk, page};
 use super::release_again;
 use crate::access::{Caller, visible_lease};
@@ -236,7 +236,8 @@ pub(super) async fn report_activity(context: Context) -> Answer {
 }
 
 pub(super) async fn unfence_lease(context: Context) -> Answer {
-    let command = Command::Unfence(smallvec![subject(&context)?]);
+    let reason = given_reason(&context)?;
+    let command = Command::Unfence(command::Unfence { leases: smallvec![subject(&context)?], reason });
     on_lease(&context, command, answer::plain).await
 }
 

@@ -23,6 +23,7 @@ mod quotas;
 mod quote;
 mod rates;
 mod release_again;
+mod status;
 mod tenancy;
 mod times;
 mod tokens;
@@ -53,7 +54,7 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, forecast::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*,
+        events::*, explain::*, forecast::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, status::*,
         tenancy::*, tokens::*, usage::*, waste::*,
     };
 }

@@ -24,6 +24,7 @@ mod reports;
 mod schema;
 mod scrub;
 mod scrub_forgery;
+mod status;
 mod streams;
 mod takeovers;
 mod words;

@@ -324,8 +324,8 @@ impl Story {
                 Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation: line.number("generation") })
             }
             "unfence" => Command::Unfence(line.leases().into()),
-            "drain" => Command::DrainNode(self.node(first)),
-            "resume" => Command::ResumeNode(self.node(first)),
+            "drain" => Command::DrainNode(self.node(first).into()),
+            "resume" => Command::ResumeNode(self.node(first).into()),
             "return" => Command::ReturnNode(self.node(first)),
             "lose" => Command::LoseNode(LoseNode {
                 node: self.node(first),

@@ -1,16 +1,20 @@
 //! What the daemon knows about the integrity of its own files.
 
 use super::shown;
+use crate::app::App;
 use crate::context::{Answer, Context, json};
 use leasehold_api::{AuditStatus, ScrubBegun, Ttl, When, codes};
 
 pub(in super::super) async fn audit_status(context: Context) -> Answer {
-    let app = &context.app;
+    json(200, &status_of(&context.app))
+}
+
+pub(in super::super) fn status_of(app: &App) -> AuditStatus {
     // The checkpoint first: records appended meanwhile must not make the difference negative.
     let (signed, size) = (app.journal.checkpointed(), app.journal.head().size);
     let (known, settings) = (app.scrub.known(), app.scrub.settings());
     let damage = [&known.present, &known.last].into_iter().flatten().map(|pass| pass.damage_count).sum::<u64>();
-    let status = AuditStatus {
+    AuditStatus {
         damaged: damage > 0,
         size,
         unsigned_records: size.saturating_sub(signed.size()),
@@ -20,8 +24,7 @@ pub(in super::super) async fn audit_status(context: Context) -> Answer {
         next_at: app.scrub.next_at().map(When),
         present: known.present,
         last: known.last,
-    };
-    json(200, &status)
+    }
 }
 
 pub(in super::super) async fn begin_scrub(context: Context) -> Answer {
