@@ -313,10 +313,10 @@ def LABELS(r: Reader) -> list[tuple]:
 def GRANTED(r: Reader) -> tuple:
     fixed = seq(V64, NODE, POOL, SPAN, PRIORITY, VERSION, MEMBERS)(r)
     flags = r.varint()
-    if flags >> 12:
+    if flags >> 13:
         raise Malformed("lease.granted with unknown flags")
     rest: list[Parser] = [seq(), seq(), lambda q: q.take(16), V64, V64, V64, PROJECT, items(QUOTA, 1, 256), QUOTA,
-                          PROFILE, choice("weights", {1: seq(), 2: seq(), 3: WEIGHTS}), LABELS]
+                          PROFILE, choice("weights", {1: seq(), 2: seq(), 3: WEIGHTS}), LABELS, V32]
     return fixed, flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
 
 
@@ -471,6 +471,10 @@ KINDS: dict[int, tuple[str, Parser]] = {
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
     112: ("pool.queue_put", seq(POOL, SPAN, V32)),
     116: ("quota.until_reached", seq(QUOTA)),
+    123: ("window.put", seq(V32, NODES, INSTANT, INSTANT, option(TEXT))),
+    124: ("window.started", seq(V32, NODES)),
+    125: ("window.ended", seq(V32, NODES, BOOL, BOOL)),
+    126: ("lease.window_announced", seq(V32, INSTANT, INSTANT, option(TEXT), LEASES, BELONGING)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

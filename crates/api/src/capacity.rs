@@ -256,11 +256,13 @@ pub struct Node {
     pub labels: BTreeMap<String, String>,
     /// How capacity becomes free after a lease: `confirmed` by an agent, or at once.
     pub teardown: Teardown,
-    /// Whether no new work is placed on it.
+    /// Whether no new work is placed on it, because an operator drained it or a maintenance window has begun.
     pub drained: bool,
     /// Why it was drained, as the operator said; null if nothing was said or it is not drained.
     #[serde(default)]
     pub drain_reason: Option<String>,
+    /// The first maintenance window of the node that has not ended; null if there is none.
+    pub window: Option<NodeWindow>,
     /// Whether it is lost: silent for too long, or declared lost.
     pub lost: bool,
     /// Who may use the node.
@@ -276,6 +278,19 @@ pub struct Node {
     /// Since when it has been empty. Absent unless `empty_for` is given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty: Option<EmptyNode>,
+}
+
+/// A maintenance window, as it concerns a node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeWindow {
+    /// Number of the window.
+    pub id: u32,
+    /// When it begins or began: no lease on the node lasts longer.
+    pub from: When,
+    /// When it ends.
+    pub until: When,
+    /// Why the node is reserved; null if that was not given.
+    pub reason: Option<String>,
 }
 
 /// A node without leases, reservations and claims.

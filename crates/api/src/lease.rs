@@ -112,6 +112,9 @@ pub struct Granted {
     /// Number of the burst quota that shortened the TTL. Absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub capped_by_quota_id: Option<u32>,
+    /// Number of the maintenance window that shortened the TTL. Absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capped_by_window_id: Option<u32>,
 }
 
 /// Reports the activity of a lease from the end of the last report until now.

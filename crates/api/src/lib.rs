@@ -38,6 +38,7 @@ mod tenancy;
 mod time;
 mod token;
 mod weights;
+mod window;
 
 pub use about::{About, Health, WhoAmI};
 pub use agent::{
@@ -57,7 +58,7 @@ pub use books::{
 };
 pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, EmptyNode, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
-    NodeChange, NodeList, NodePut, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, WithReason,
+    NodeChange, NodeList, NodePut, NodeWindow, Pool, PoolChange, PoolList, PoolPut, SpansByPriority, WithReason,
 };
 pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
@@ -107,3 +108,4 @@ pub use tenancy::{
 pub use time::{Ttl, When};
 pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use weights::{BadWeight, Weight, Weights};
+pub use window::{NewWindow, Window, WindowList, WindowPut};

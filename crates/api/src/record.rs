@@ -244,6 +244,8 @@ pub enum LeaseEventType {
     Unfenced,
     /// Its activity was reported.
     ActivityReported,
+    /// Its node was reserved for maintenance.
+    MaintenanceAnnounced(LeaseMaintenance),
 }
 
 /// How long a lease was granted for.
@@ -262,6 +264,16 @@ pub struct LeaseRenewed {
     new_expires_at: When,
     /// The new deadline, in nanoseconds since 1970 UTC, as a string of digits.
     new_expires_at_ns: String,
+}
+
+/// When the maintenance of a lease's node begins; the lease ends then.
+#[derive(JsonSchema)]
+#[allow(dead_code, reason = "it describes JSON that the view writes")]
+pub struct LeaseMaintenance {
+    /// The start of the maintenance window.
+    begins_at: When,
+    /// The start of the maintenance window, in nanoseconds since 1970 UTC, as a string of digits.
+    begins_at_ns: String,
 }
 
 /// Why a lease was revoked.

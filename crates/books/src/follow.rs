@@ -53,6 +53,18 @@ impl Books {
             Body::NodeDeleted(gone) => self.nodes.delete(gone.node, stamp, &mut self.store),
             Body::NodeDrained(n) => self.set_node(n.node, stamp, |node| node.drained = true)?,
             Body::NodeResumed(n) => self.set_node(n.node, stamp, |node| node.drained = false)?,
+            Body::WindowStarted(begun) => {
+                for node in self.known_nodes(&begun.nodes.0) {
+                    self.set_node(node, stamp, |node| node.windows += 1)?;
+                }
+            }
+            Body::WindowEnded(ended) if ended.begun => {
+                for node in self.known_nodes(&ended.nodes.0) {
+                    self.set_node(node, stamp, |node| node.windows = node.windows.saturating_sub(1))?;
+                }
+            }
+            // It had not begun.
+            Body::WindowEnded(_) => {}
             Body::NodeLost(n) => {
                 self.nodes.lose(n.node, n.last_seen.min(stamp), &mut self.store)?;
                 // A claim on it is not charged from then on.
@@ -94,7 +106,8 @@ impl Books {
                 for one in &released.leases.0 {
                     let open = self.open.get_mut(&one.lease).ok_or("unknown lease")?;
                     report(&mut open.row, one.activity.as_ref());
-                    self.end(one.lease, record, End::Released, released.closed)?;
+                    let end = open.revoked.filter(|end| *end == End::ReleasedEvicted).unwrap_or(End::Released);
+                    self.end(one.lease, record, end, released.closed)?;
                 }
             }
             Body::Expired(expired) => {
@@ -105,7 +118,11 @@ impl Books {
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
                     let open = self.open.get_mut(lease).ok_or("unknown lease")?;
-                    open.revoked = Some(record.reason.map_or(End::Revoked, end_of));
+                    open.revoked = Some(match record.reason.map_or(End::Revoked, end_of) {
+                        // Since rules version 4, whose revocations say what they belong to.
+                        End::Preempted if revoked.belongs_to.is_some() => End::ReleasedEvicted,
+                        end => end,
+                    });
                     if let (None, Some(reason)) = (open.row.life.ending, record.reason) {
                         note_ending(&mut open.row, record);
                         let by_itself = record.identity.token.is_none();
@@ -117,6 +134,7 @@ impl Books {
             Body::TeardownStarted(started) => {
                 for lease in &started.leases.0 {
                     let revoked = self.open.get(lease).ok_or("unknown lease")?.revoked;
+                    let revoked = revoked.map(|end| if end == End::ReleasedEvicted { End::Preempted } else { end });
                     let end = record.reason.map(end_of).or(revoked).unwrap_or(End::Revoked);
                     self.end(*lease, record, end, started.closed)?;
                 }
@@ -173,6 +191,8 @@ impl Books {
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
+            | Body::WindowPut(_)
+            | Body::WindowAnnounced(_)
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
@@ -205,6 +225,11 @@ impl Books {
     fn set_node(&mut self, node: NodeNo, stamp: Instant, change: impl FnOnce(&mut NodeBook)) -> Followed {
         self.nodes.set(node, stamp, &mut self.store, change)?;
         self.serve_idle(node, stamp)
+    }
+
+    /// Those of these nodes that were not deleted.
+    fn known_nodes(&self, nodes: &[NodeNo]) -> Vec<NodeNo> {
+        nodes.iter().copied().filter(|node| self.nodes.books.contains_key(node)).collect()
     }
 
     /// Moves quanta of a node from one state to another.

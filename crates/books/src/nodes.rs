@@ -113,6 +113,8 @@ pub(crate) struct NodeBook {
     /// When it joined this pool; earlier changes are booked at this instant.
     pub(crate) since: Instant,
     pub(crate) drained: bool,
+    /// How many maintenance windows keep it out of service.
+    pub(crate) windows: u32,
     pub(crate) lost: bool,
     /// Being wiped, or quarantined.
     pub(crate) unclean: bool,
@@ -129,7 +131,7 @@ impl NodeBook {
     }
 
     fn service_now(&self) -> Service {
-        match (self.lost, self.drained || self.unclean) {
+        match (self.lost, self.drained || self.windows > 0 || self.unclean) {
             (true, _) => Service::Lost,
             (false, true) => Service::Out,
             (false, false) => Service::In,
@@ -176,6 +178,7 @@ impl Nodes {
             pool: put.pool,
             since: at,
             drained: false,
+            windows: 0,
             lost: false,
             unclean: false,
             last_used: at,

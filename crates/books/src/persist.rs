@@ -21,7 +21,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 7;
+pub(crate) const BOOKS_VERSION: u32 = 8;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -238,6 +238,7 @@ fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
     node.pool.put(out);
     node.since.put(out);
     node.drained.put(out);
+    node.windows.put(out);
     node.lost.put(out);
     node.unclean.put(out);
     node.last_used.put(out);
@@ -250,7 +251,7 @@ fn put_node(node: &NodeBook, out: &mut Vec<u8>) {
 }
 
 fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
-    let (pool, since, drained) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+    let (pool, since, drained, windows) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, Field::get(r)?);
     let (lost, unclean, last_used, service) = (Field::get(r)?, Field::get(r)?, Field::get(r)?, get_list(r)?);
     let mut classes = Vec::new();
     for _ in 0..r.count(1 << 16)? {
@@ -264,7 +265,7 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
             reserved: 0,
         });
     }
-    Ok(NodeBook { pool, since, drained, lost, unclean, last_used, service, classes })
+    Ok(NodeBook { pool, since, drained, windows, lost, unclean, last_used, service, classes })
 }
 
 impl Books {

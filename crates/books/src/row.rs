@@ -21,6 +21,8 @@ words! {
         NodeLost = 5 "node_lost",
         /// Not a lease: idle capacity of a claimed node.
         Idle = 6 "idle",
+        /// Released by its holder within the grace of an eviction: charged as preempted (SEMANTICS 11).
+        ReleasedEvicted = 7 "released_evicted",
     }
 }
 
@@ -109,7 +111,7 @@ impl Row {
     /// The charge for a lease that ended in this way.
     pub fn charge(&self, charges: &Charges) -> Charge {
         match self.end {
-            End::Preempted => charges.preempted,
+            End::Preempted | End::ReleasedEvicted => charges.preempted,
             End::NodeLost => charges.node_lost,
             _ if self.fenced => charges.fenced,
             _ => Charge::Full,
@@ -147,6 +149,6 @@ impl Row {
 
     /// Whether a charge policy can apply to it.
     pub fn is_exception(&self) -> bool {
-        matches!(self.end, End::Preempted | End::NodeLost) || self.fenced
+        matches!(self.end, End::Preempted | End::ReleasedEvicted | End::NodeLost) || self.fenced
     }
 }

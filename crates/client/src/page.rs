@@ -34,6 +34,7 @@ pages! {
     PoolList { "pools": api::Pool }
     NodeList { "nodes": api::Node }
     ClaimList { "nodes": api::ClaimedNode }
+    WindowList { "windows": api::Window }
     QuotaList { "quotas": api::Quota }
     CeilingList { "ceilings": api::Ceiling }
     RateCardList { "rate_cards": api::RateCard }

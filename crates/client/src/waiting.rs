@@ -63,6 +63,7 @@ impl Placed {
             correlation_id: allocation.correlation_id.clone(),
             over_soft_quota_ids: Vec::new(),
             capped_by_quota_id: None,
+            capped_by_window_id: None,
         })
     }
 }

@@ -100,7 +100,7 @@ impl SensitiveUser<'_> {
         let empty = |state: &State, node: &leasehold_engine::Node| {
             node.pool == BATCH
                 && node.custody == Custody::Open
-                && !node.drained
+                && !node.is_drained()
                 && state.leases_on(node.number).is_empty()
         };
         let (node, label) = self.nodes(empty).into_iter().next()?;

@@ -50,6 +50,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) submitted_at: Instant,
     pub(crate) number: AllocationNo,
     pub(crate) now: Instant,
+    /// When it would start; later than now where an assured start is computed.
+    pub(crate) start: Instant,
     /// The nodes that are not reserved for higher-ranked allocations; `None` allows all nodes.
     pub(crate) allow: Option<Allow<'a>>,
 }
@@ -83,6 +85,7 @@ impl<'a> Ask<'a> {
             submitted_at: now,
             number: AllocationNo(u64::MAX),
             now,
+            start: now,
             allow: None,
         })
     }
@@ -132,6 +135,7 @@ impl<'a> Ask<'a> {
             submitted_at: now,
             number: AllocationNo(u64::MAX),
             now,
+            start: now,
             allow: None,
         }
     }
@@ -159,6 +163,7 @@ impl<'a> Ask<'a> {
             submitted_at: now,
             number: AllocationNo(u64::MAX),
             now,
+            start: now,
             allow: None,
         }
     }
@@ -220,6 +225,7 @@ impl State {
     pub(crate) fn suits(&self, node: &Node, ask: &Ask<'_>) -> bool {
         node.is_open_to(ask.claimer)
             && ask.node.is_none_or(|named| named == node.number)
+            && node.is_free_of_windows(ask.start, ask.walltime)
             && self.pool_suits(node.pool, ask)
             && ask.labels.iter().all(|label| node.labels.contains(label))
             && ask.allow.is_none_or(|allow| allow(node))

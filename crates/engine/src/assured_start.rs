@@ -111,7 +111,7 @@ impl View<'_> {
                 tentative.vacate(node, lease);
                 may_fit |= self.fit(node, &ask, &tentative).is_some();
             }
-            if may_fit && let Some(nodes) = self.nodes_for(&ask, &tentative) {
+            if may_fit && let Some(nodes) = self.nodes_for(&Ask { start, ..ask }, &tentative) {
                 return Some(AssuredStart { start, nodes });
             }
         }

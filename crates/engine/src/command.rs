@@ -12,7 +12,7 @@ use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
     Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile,
     ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, fields,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, WindowNo, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -341,6 +341,15 @@ fields! {
     /// Whether a released node is clean. `generation` is that of the reporting agent; absent if an operator reports.
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
+fields! {
+    /// Reserves nodes for maintenance, by default from now on.
+    pub struct ReserveNodes {
+        pub nodes: Vec<NodeNo>,
+        pub from: Option<Instant>,
+        pub until: Instant,
+        pub reason: Option<Name>,
+    }
+}
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
@@ -401,6 +410,12 @@ commands! {
     55 ReportWipe(ReportWipe) "report_wipe",
     /// An operator confirms that a quarantined node is clean.
     56 ClearQuarantine(NodeNo) "clear_quarantine",
+    /// An operator reserves nodes for maintenance.
+    57 ReserveNodes(ReserveNodes) "reserve_nodes",
+    /// Cancels a maintenance window.
+    58 UnreserveNodes(WindowNo) "unreserve_nodes",
+    /// An operator claims nodes for a user. Nodes that are drained and empty can be claimed too; the claim resumes them.
+    59 ClaimForUser(Vec<NodeNo>) "claim_for_user",
     60 IssueToken(IssueToken) "issue_token",
     61 RevokeToken(TokenNo) "revoke_token",
 }
@@ -466,6 +481,7 @@ impl Command {
                 | Kind::ReleaseNodes
                 | Kind::ReportWipe
                 | Kind::ClearQuarantine
+                | Kind::UnreserveNodes
         )
     }
 }

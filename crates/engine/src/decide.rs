@@ -20,6 +20,7 @@ mod rates;
 mod renewal;
 mod tenancy;
 mod timers;
+mod windows;
 
 pub(crate) use access::TOO_MANY_APPS;
 
@@ -317,10 +318,13 @@ impl Draft<'_> {
             Command::RegisterAgent(register) => self.register_agent(register).map(done),
             Command::ReportCondition(report) => self.report_condition(report).map(done),
             Command::DetachAgent(node) => self.detach_agent(*node).map(done),
-            Command::ClaimNodes(nodes) => self.claim_nodes(nodes).map(done),
+            Command::ClaimNodes(nodes) => self.claim_nodes(nodes, false).map(done),
+            Command::ClaimForUser(nodes) => self.claim_nodes(nodes, true).map(done),
             Command::ReleaseNodes(nodes) => self.release_nodes(nodes).map(done),
             Command::ReportWipe(report) => self.report_wipe(report).map(done),
             Command::ClearQuarantine(node) => self.clear_quarantine(*node).map(done),
+            Command::ReserveNodes(reserve) => self.reserve_nodes(reserve).map(done),
+            Command::UnreserveNodes(window) => self.unreserve_nodes(*window).map(done),
             Command::IssueToken(issue) => self.issue_token(issue).map(done),
             Command::RevokeToken(token) => self.revoke_token(*token).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),

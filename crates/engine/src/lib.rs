@@ -48,6 +48,7 @@ mod timer;
 mod token;
 mod view;
 mod warm;
+mod window;
 
 pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
 pub use allocation::{Allocation, Over};
@@ -77,3 +78,4 @@ pub use snapshot::BadSnapshot;
 pub use state::{FoldError, Settings, State};
 pub use token::Token;
 pub use view::View;
+pub use window::{NodeWindows, Window};

@@ -10,7 +10,7 @@ use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo,
+    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.
@@ -81,8 +81,8 @@ macro_rules! unnamed {
     )*};
 }
 
-// Leases and allocations have no names; people also know them by number.
-unnamed!(LeaseNo, AllocationNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
+// Leases, allocations and windows have no names; people also know them by number.
+unnamed!(LeaseNo, AllocationNo, WindowNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
 unnamed!(ResourceKind, usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
 
 impl Phrase for CeilingScope {

@@ -3,6 +3,7 @@
 use crate::custody::{Claimer, Custody};
 use crate::heat::Heat;
 use crate::lease::NONE;
+use crate::window::NodeWindows;
 use leasehold_model::{ClassNo, Instant, Level, Name, NodeNo, PoolNo, Quanta, TeardownMode};
 
 /// How a node's capacity of one class is split. The six parts add up to the capacity (SEMANTICS 3).
@@ -167,10 +168,12 @@ pub struct Node {
     pub zone: Option<Name>,
     pub labels: Vec<(Name, Name)>,
     pub teardown: TeardownMode,
+    /// Drained by an operator; see [`Self::is_drained`].
     pub drained: bool,
     /// Why it was drained, in the words of the operator.
     pub drain_reason: Option<Name>,
     pub lost: bool,
+    pub windows: NodeWindows,
     pub custody: Custody,
     pub agent: Option<Agent>,
     /// The generation of the last agent that registered; zero if none did. It is kept when an agent is detached.
@@ -200,6 +203,7 @@ impl Node {
             drained: false,
             drain_reason: None,
             lost: false,
+            windows: NodeWindows::default(),
             custody: Custody::Open,
             agent: None,
             last_generation: 0,
@@ -221,7 +225,7 @@ impl Node {
         self.is_in_service() && self.custody.is_open_to(claimer)
     }
     pub fn is_in_service(&self) -> bool {
-        !self.drained && !self.lost
+        !self.is_drained() && !self.lost
     }
     pub fn class(&self, class: ClassNo) -> Option<&NodeClass> {
         self.classes.iter().find(|c| c.class == class)
@@ -248,6 +252,10 @@ impl Node {
 
     pub fn split(&self, class: ClassNo) -> CapacitySplit {
         let Some(c) = self.class(class) else { return CapacitySplit::default() };
+        if self.lost {
+            // All of it, whatever its leases do (SEMANTICS 11).
+            return CapacitySplit { offline: c.capacity, ..CapacitySplit::default() };
+        }
         let free = c.free();
         // The idle capacity of a claimed node is charged to its claimer, so it does not count as offline.
         let is_usable = matches!(self.custody, Custody::Open | Custody::Claimed(_));

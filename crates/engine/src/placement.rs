@@ -75,12 +75,17 @@ impl<'a> Wanted<'a> {
 
     /// Whether every node with enough capacity is suitable.
     fn takes_any(&self) -> bool {
-        self.ask.labels.is_empty() && self.ask.allow.is_none() && self.within.is_none()
+        self.ask.labels.is_empty()
+            && self.ask.allow.is_none()
+            && self.within.is_none()
+            && self.ask.walltime.is_none()
+            && self.ask.start == self.ask.now
     }
 
     /// Whether a node passes the labels and the further filters.
     fn suits(&self, node: &Node) -> bool {
         self.labels_suit(node)
+            && node.is_free_of_windows(self.ask.start, self.ask.walltime)
             && self.ask.allow.is_none_or(|allow| allow(node))
             && self.within.is_none_or(|within| within(node))
     }

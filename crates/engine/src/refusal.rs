@@ -9,7 +9,7 @@ use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo,
+    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 use std::fmt;
 
@@ -91,6 +91,7 @@ refusals! {
     UnknownNode { node: NodeNo } NotFound "unknown_node" "there is no {node}",
     UnknownClass { class: ClassNo } NotFound "unknown_class" "there is no {class}",
     UnknownQuota { quota: QuotaNo } NotFound "unknown_quota" "there is no {quota}",
+    UnknownWindow { window: WindowNo } NotFound "unknown_window" "there is no {window}; it may have ended",
     UnknownToken { token: TokenNo } NotFound "unknown_token" "there is no {token}",
     UnknownRateCard { card: u32 } NotFound "unknown_rate_card" "there is no rate card {card}",
     UnknownChargePolicy { policy: u32 } NotFound "unknown_charge_policy" "there is no charge policy {policy}",
@@ -128,6 +129,7 @@ refusals! {
     LeaseElsewhere { lease: LeaseNo, node: NodeNo } NotFound "lease_elsewhere" "{lease} is not on {node}",
     LifetimeReached { lease: LeaseNo, at: Instant } Conflict "lifetime_reached" "{lease} reaches its maximum lifetime at {at}; request a new lease",
     CeilingExceeded { lease: LeaseNo, of: CeilingScope, requested: Amount, used: Amount, amount: Amount, currency: Currency } Conflict "ceiling_exceeded" "renewing {lease} would cost {requested} {currency} more; the cost ceiling of {of} is {amount} {currency}, and {used} {currency} are already spent or reserved",
+    WindowReached { lease: LeaseNo, window: WindowNo, at: Instant } Conflict "window_reached" "{lease} cannot be renewed past {at}: its node is reserved for maintenance by {window}",
     BurstOver { lease: LeaseNo, quota: QuotaNo, at: Instant } Conflict "burst_over" "{lease} cannot be renewed past {at} while {quota} is over its base limit",
     NoLeases Invalid "no_leases" "the command names no lease",
     TooManyLeases { named: usize, limit: usize } Invalid "too_many_leases" "the command names {named} leases; at most {limit} are allowed",
@@ -178,6 +180,11 @@ refusals! {
     NodeClaimed { node: NodeNo } Conflict "node_claimed" "{node} is already claimed, and claims are not queued; claim another node",
     NodeNotReady { node: NodeNo, state: &'static str } Conflict "node_not_ready" "{node} is {state}; claim another node, or wait until it is ready",
     NodeInUse { node: NodeNo } Conflict "node_in_use" "{node} runs other work or has capacity reserved; drain it first, or claim an empty node",
+    NodeInWindow { node: NodeNo, window: WindowNo } Conflict "node_in_window" "{node} is reserved for maintenance by {window}; cancel that window, or wait until it has ended",
+    WindowOnClaim { node: NodeNo } Conflict "window_on_claim" "{node} is claimed for sensitive work; it can be reserved for maintenance after it was released",
+    WindowInPast Invalid "window_in_past" "a maintenance window cannot begin in the past; leave out `from` to begin now",
+    WindowEmpty Invalid "window_empty" "a maintenance window must end after it begins",
+    TooManyWindows { limit: usize } Conflict "too_many_windows" "there are at most {limit} maintenance windows that have not ended; cancel some",
     NodeNotClaimed { node: NodeNo } NotFound "node_not_claimed" "{node} is not claimed by the caller",
     ClaimsDiffer Conflict "claims_differ" "the nodes are claimed by different users or projects; release them one holder at a time",
     SensitivePoolFull { used: u64, requested: u64, limit: u64 } Conflict "sensitive_pool_full" "the system would exceed sensitive_pool_size (used {used}, requested {requested}, limit {limit})",

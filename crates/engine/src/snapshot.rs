@@ -8,6 +8,7 @@ mod ceilings;
 mod consistency;
 mod custody;
 mod keys;
+mod windows;
 
 use crate::budget::Spent;
 use crate::heat::Heat;
@@ -107,6 +108,7 @@ impl State {
         put_table(&self.users, &mut out, |u, out| (u.tenant, u.name.clone()).put(out));
         put_table(&self.pools, &mut out, put_pool);
         put_table(&self.nodes, &mut out, put_node);
+        put_table(&self.windows, &mut out, windows::put);
         put_table(&self.quotas, &mut out, put_quota);
         put_table(self.tokens.rows(), &mut out, |token, out| put_token(token, out));
         put_table(&self.rate_cards, &mut out, put_rate_card);
@@ -165,6 +167,7 @@ impl State {
         })?;
         state.pools = get_table(r, |_, r| get_pool(r))?;
         state.nodes = get_table(r, |no, r| state.get_node(NodeNo(no), r))?;
+        state.windows = get_table(r, windows::get)?;
         state.quotas = get_table(r, |no, r| get_quota(QuotaNo(no), r))?;
         let tokens = get_table(r, |no, r| get_token(TokenNo(no), r).map(Box::new))?;
         state.check_tokens(&tokens)?;
@@ -181,6 +184,7 @@ impl State {
             return Err(BadSnapshot::Inconsistent("a quota that counts in wrong parts of a unit"));
         }
         state.check_custody()?;
+        state.restore_windows()?;
         state.rebuild_claims();
         let mut last = None;
         let leases = r.count(usize::MAX)?;

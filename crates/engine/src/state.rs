@@ -7,6 +7,7 @@ mod fold;
 mod lifetimes;
 mod nodes;
 mod owners;
+mod windows;
 
 use crate::allocation::{Allocation, Allocations, Over};
 use crate::budget::{Meter, Spent};
@@ -19,6 +20,7 @@ use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
+use crate::window::Window;
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
@@ -213,6 +215,8 @@ pub struct State {
     pub(crate) leased: Vec<bool>,
     pub(crate) nodes: Table<Node>,
     pub(crate) claimed: ClaimedNodes,
+    /// Maintenance windows; those that have ended are empty.
+    pub(crate) windows: Table<Window>,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,

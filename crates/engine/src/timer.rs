@@ -8,7 +8,7 @@
 use crate::node::Node;
 use crate::quota::Quota;
 use crate::state::State;
-use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, words};
+use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, WindowNo, words};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -22,6 +22,8 @@ words! {
         Wipe = 3 "wipe",
         Burst = 4 "burst",
         QuotaUntil = 5 "quota_until",
+        WindowEnd = 6 "window_end",
+        WindowStart = 7 "window_start",
     }
 }
 
@@ -52,6 +54,14 @@ impl Entry {
     pub(crate) fn quota_until(quota: QuotaNo, due: Instant) -> Self {
         Self::new(due, TimerKind::QuotaUntil, u64::from(quota.0))
     }
+    /// The start of a maintenance window.
+    pub(crate) fn window_start(window: WindowNo, due: Instant) -> Self {
+        Self::new(due, TimerKind::WindowStart, u64::from(window.0))
+    }
+    /// The end of a maintenance window.
+    pub(crate) fn window_end(window: WindowNo, due: Instant) -> Self {
+        Self::new(due, TimerKind::WindowEnd, u64::from(window.0))
+    }
     /// The deadline of a node's wipe.
     pub(crate) fn wipe(node: NodeNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Wipe, u64::from(node.0))
@@ -62,15 +72,18 @@ impl Entry {
     pub(crate) fn is_burst(self) -> bool {
         self.kind_and_id >> ID_BITS == TimerKind::Burst as u64
     }
-    fn is_wipe(self) -> bool {
-        self.kind_and_id >> ID_BITS == TimerKind::Wipe as u64
-    }
     pub(crate) fn is_quota_until(self) -> bool {
         self.kind_and_id >> ID_BITS == TimerKind::QuotaUntil as u64
     }
+    pub(crate) fn is_window_start(self) -> bool {
+        self.kind_and_id >> ID_BITS == TimerKind::WindowStart as u64
+    }
+    pub(crate) fn is_window_end(self) -> bool {
+        self.kind_and_id >> ID_BITS == TimerKind::WindowEnd as u64
+    }
     /// Whether it is the timer of a lease.
     pub(crate) fn is_of_lease(self) -> bool {
-        !self.is_burst() && !self.is_wipe() && !self.is_quota_until()
+        self.kind_and_id >> ID_BITS <= TimerKind::Teardown as u64
     }
     pub(crate) fn id(self) -> u64 {
         self.kind_and_id & ((1 << ID_BITS) - 1)
@@ -110,6 +123,10 @@ impl Timers {
         entries.extend(state.quotas().filter_map(until));
         let wipe = |node: &Node| Some(Reverse(Entry::wipe(node.number, node.custody.wipe_due()?)));
         entries.extend(state.nodes().filter_map(wipe));
+        for window in state.windows() {
+            entries.extend((!window.is_open).then(|| Reverse(Entry::window_start(window.number, window.from))));
+            entries.push(Reverse(Entry::window_end(window.number, window.until)));
+        }
         self.heap = entries.into();
     }
 

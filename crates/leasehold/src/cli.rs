@@ -24,6 +24,7 @@ pub(crate) mod status;
 pub(crate) mod tenancy;
 pub(crate) mod times;
 pub(crate) mod token;
+pub(crate) mod window;
 
 pub(crate) use events::RecordsArgs;
 

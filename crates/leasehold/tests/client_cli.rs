@@ -21,6 +21,8 @@ mod quota;
 mod scrub;
 #[path = "client_cli/select.rs"]
 mod select;
+#[path = "client_cli/windows.rs"]
+mod windows;
 #[path = "client_cli/words.rs"]
 mod words;
 

@@ -5,6 +5,7 @@ mod allocations;
 mod correlation;
 mod custody;
 mod lease_lists;
+mod windows;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
@@ -17,6 +18,7 @@ pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
+pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
 use crate::access::{Role, TokenScope};
 pub use crate::ceiling::{CeilingDeleted, CeilingPut};
@@ -483,6 +485,10 @@ kinds! {
     110 "reservation.taken_over" ReservationTakenOver,
     112 "pool.queue_put" PoolQueuePut,
     116 "quota.until_reached" QuotaUntilReached,
+    123 "window.put" WindowPut,
+    124 "window.started" WindowStarted,
+    125 "window.ended" WindowEnded,
+    126 "lease.window_announced" WindowAnnounced,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or

@@ -52,6 +52,8 @@ numbers! {
     TokenNo(u32) "token-";
     /// A gang of leases for one workload.
     AllocationNo(u64) "alloc-";
+    /// A maintenance window of some nodes.
+    WindowNo(u32) "window-";
     /// A runtime of a project.
     AppInstanceNo(u64) "app-";
     /// Capacity lent to a shared runtime.

@@ -40,7 +40,7 @@ pub use codec::{DecodeError, Field, Reader};
 pub use frame::{Batch, Damage, RawBatch, RawRecord};
 pub use id::{
     AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, CorrelationId, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId,
-    QuotaNo, TenantNo, TokenNo, UserNo,
+    QuotaNo, TenantNo, TokenNo, UserNo, WindowNo,
 };
 pub use instant::{Instant, Span};
 pub use name::Name;

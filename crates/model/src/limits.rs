@@ -32,7 +32,9 @@ pub const PENDING_MAX: usize = 1_000_000;
 pub const BUDGET_DAYS_MAX: u32 = 366;
 /// The most GPU or node hours of a budget.
 pub const BUDGET_HOURS_MAX: u64 = 1_000_000_000_000;
-/// Nodes that one command can claim or release.
+/// Maintenance windows that have not ended.
+pub const WINDOWS_MAX: usize = 1024;
+/// Nodes that one command can claim, release or reserve for maintenance.
 pub const NODES_PER_CLAIM_MAX: usize = 256;
 /// How long the wipe of a released node may take before the node is quarantined.
 pub const WIPE_DEADLINE: Span = Span::from_secs(30 * 60);

@@ -33,8 +33,13 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn new(body: impl Into<Body>, identity: Identity, now: Instant) -> Self {
+    pub(crate) fn new(body: impl Into<Body>, identity: Identity, now: Instant) -> Self {
         Self { body: body.into(), reason: None, effective_at: now, identity: Some(identity), references: (None, None) }
+    }
+
+    /// A record with the identity of the caller.
+    pub(crate) fn of_caller(body: impl Into<Body>, now: Instant) -> Self {
+        Self { identity: None, ..Self::new(body, Identity::default(), now) }
     }
 
     /// Checks that a record matches. The token depends on the caller and is not compared.
@@ -118,7 +123,7 @@ impl World {
 
     /// One record for each holder and each grace period of their pools. They are in the order of tenant, project,
     /// user, workload, allocation, correlation ID and grace.
-    fn revocations(&self, leases: &[LeaseNo], reason: Reason, now: Instant) -> Script {
+    pub(crate) fn revocations(&self, leases: &[LeaseNo], reason: Reason, now: Instant) -> Script {
         let mut groups: Vec<((Holder, Span), Vec<LeaseNo>)> = Vec::new();
         for number in leases {
             let lease = self.lease(*number).expect("one that was just listed");
@@ -158,10 +163,10 @@ impl World {
             rulings.into_iter().for_each(|(number, ruling)| terms.hear(number, ruling));
             taken.push(at);
         }
-        let suits = reservation
-            .places
-            .iter()
-            .all(|place| self.gang_ttl(self.nodes[&place.node].put.pool, &found.spec).is_some());
+        let suits = reservation.places.iter().all(|place| {
+            self.gang_ttl(self.nodes[&place.node].put.pool, &found.spec).is_some()
+                && self.ends_before_window(place.node, s.now, found.spec.walltime)
+        });
         if terms.refusal.is_some() || !suits {
             return dropped();
         }
@@ -184,6 +189,8 @@ impl World {
             let pool: PoolNo = self.nodes[&place.node].put.pool;
             let ttl = self.gang_ttl(pool, spec).expect("only pools that allow it are looked at");
             let (ttl, capped_by) = gang.terms.ttl(ttl, s.now);
+            let (ttl, capped_by_window) = self.ttl_to_window(place.node, ttl, s.now);
+            let capped_by = capped_by.filter(|_| capped_by_window.is_none());
             let granted = Granted {
                 first_lease: LeaseNo(next),
                 node: place.node,
@@ -205,6 +212,7 @@ impl World {
                 profile: spec.profile.filter(|_| is_weighed),
                 weighing: is_weighed.then(|| self.weighing(pool)),
                 labels: Vec::new(),
+                capped_by_window,
             };
             next += place.members.len() as u64;
             let references = found.references.clone();

@@ -72,7 +72,8 @@ impl World {
         let mut occupancy = Occupancy::of(self);
         for (start, leases) in ends {
             leases.iter().for_each(|lease| occupancy.lift(lease, true));
-            if let Ok(gang) = self.place_gang(&demand, &waits.spec, &occupancy, now, &|_| true) {
+            let in_time = |node: NodeNo| self.ends_before_window(node, start, waits.spec.walltime);
+            if let Ok(gang) = self.place_gang(&demand, &waits.spec, &occupancy, now, &in_time) {
                 return Some(AssuredStart { start, nodes: gang.places.iter().map(|place| place.node).collect() });
             }
         }

@@ -1,17 +1,19 @@
 //! Custody of nodes: open, claimed by a user for sensitive work, or offline until it is clean (SEMANTICS 10). Claims
 //! are found by examining every node.
 
+use crate::acts::Line;
+use crate::command::Command;
 use crate::foretell::{Caller, Foretold, Told, sealed};
 use crate::quota::{Who, has_holder, is_within};
 use crate::violation::{Checked, broken, demand, found};
 use crate::world::{Node, Quota, World};
 use leasehold_model::body::{
-    NodeDeleted, NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
-    UserDeleted, UserPut,
+    NodeDeleted, NodeQuarantined, NodeResumed, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared,
+    SensitiveChanged, UserDeleted, UserPut,
 };
 use leasehold_model::limits::{NODES_PER_CLAIM_MAX, WIPE_DEADLINE};
 use leasehold_model::{
-    HolderScope, Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, QuotaScope, Record,
+    Body, HolderScope, Instant, LimitKind, Measure, NodeNo, ProjectNo, QuarantineCause, QuotaNo, QuotaScope, Record,
     TenantNo, UserNo,
 };
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +79,7 @@ impl Node {
 }
 
 /// Sorts the nodes of a command, or returns why they are invalid.
-fn in_order(nodes: &[NodeNo]) -> Result<Vec<NodeNo>, &'static str> {
+pub(crate) fn in_order(nodes: &[NodeNo]) -> Result<Vec<NodeNo>, &'static str> {
     let named: BTreeSet<NodeNo> = nodes.iter().copied().collect();
     match nodes.len() {
         0 => Err("no_nodes"),
@@ -152,20 +154,28 @@ impl World {
     }
 
     /// Why a node cannot be claimed, if so.
-    fn fault_of_claim_on(&self, number: NodeNo, by: Claimer) -> Option<&'static str> {
+    fn fault_of_claim_on(&self, number: NodeNo, by: Claimer, by_operator: bool) -> Option<&'static str> {
         let Some(node) = self.nodes.get(&number) else { return Some("unknown_node") };
         match node.custody {
             Custody::Claimed { .. } if node.custody.claimer() == Some(by) => Some("node_already"),
             Custody::Claimed { .. } => Some("node_claimed"),
             Custody::Wiping { .. } | Custody::Quarantined { .. } => Some("node_not_ready"),
-            Custody::Open if !node.is_in_service() => Some("node_not_ready"),
+            Custody::Open if node.lost => Some("node_not_ready"),
+            Custody::Open if self.is_reserved_for_maintenance(number) => Some("node_in_window"),
+            Custody::Open if node.drained && !by_operator => Some("node_not_ready"),
             Custody::Open => self.is_in_use(number).then_some("node_in_use"),
         }
     }
 
     /// Why nodes cannot be claimed together, if so. Either all of them are claimed, or none.
-    fn fault_of_claim(&self, by: Claimer, project: ProjectNo, nodes: &[NodeNo]) -> Option<&'static str> {
-        if let Some(fault) = nodes.iter().find_map(|node| self.fault_of_claim_on(*node, by)) {
+    fn fault_of_claim(
+        &self,
+        by: Claimer,
+        project: ProjectNo,
+        nodes: &[NodeNo],
+        by_operator: bool,
+    ) -> Option<&'static str> {
+        if let Some(fault) = nodes.iter().find_map(|node| self.fault_of_claim_on(*node, by, by_operator)) {
             return Some(fault);
         }
         let in_pool = self.nodes.values().filter(|node| node.custody.is_in_sensitive_pool()).count();
@@ -175,7 +185,7 @@ impl World {
         self.claim_exceeds(by, project, nodes).map(|_| "claim_over_quota")
     }
 
-    pub(crate) fn foretell_claim(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {
+    pub(crate) fn foretell_claim(&self, caller: &Caller, nodes: &[NodeNo], by_operator: bool) -> Told {
         let tenant = caller.tenant.ok_or("tenant_required")?;
         self.tenants.get(&tenant).ok_or("unknown_tenant")?;
         let project = caller.project.ok_or("project_required")?;
@@ -183,10 +193,18 @@ impl World {
         let user = caller.user.ok_or("sensitive_needs_user")?;
         self.users.get(&user).filter(|own| own.tenant == tenant).ok_or("unknown_user")?;
         let nodes = in_order(nodes)?;
-        match self.fault_of_claim((tenant, user), project, &nodes) {
-            Some(fault) => Err(fault),
-            None => sealed(caller.tenant, NodesClaimed { nodes: Nodes(nodes) }),
+        if let Some(fault) = self.fault_of_claim((tenant, user), project, &nodes, by_operator) {
+            return Err(fault);
         }
+        let resumed = self.resumed_by_claim(&nodes).into_iter().map(Body::from);
+        let bodies = std::iter::once(NodesClaimed { nodes: Nodes(nodes.clone()) }.into()).chain(resumed).collect();
+        Ok(Foretold::Sealed { tenant: caller.tenant, bodies })
+    }
+
+    /// The records that resume the drained ones of these nodes.
+    fn resumed_by_claim(&self, nodes: &[NodeNo]) -> Vec<NodeResumed> {
+        let drained = nodes.iter().filter(|node| self.nodes[node].drained);
+        drained.map(|node| NodeResumed { node: *node, reason: None }).collect()
     }
 
     pub(crate) fn foretell_giving_back(&self, caller: &Caller, nodes: &[NodeNo]) -> Told {
@@ -285,7 +303,7 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn nodes_claimed(&mut self, record: &Record, claimed: &NodesClaimed) -> Checked {
+    pub(crate) fn nodes_claimed(&mut self, command: &mut Command, record: &Record, claimed: &NodesClaimed) -> Checked {
         let (of, nodes) = (&record.identity, &claimed.nodes.0);
         let (Some(tenant), Some(project), Some(user)) = (of.tenant, of.project, of.user) else {
             broken!("claim", "a claim needs a tenant, a project and a user, not {of:?}")
@@ -296,8 +314,12 @@ impl World {
         let own = self.users.get(&user).is_some_and(|user| user.tenant == tenant);
         demand!(own, "unknown-user", "{tenant} has no {user}");
         demand!(in_order(nodes).as_ref() == Ok(nodes), "claim", "{nodes:?}");
-        let fault = self.fault_of_claim((tenant, user), project, nodes);
+        // Only an operator may claim drained nodes, and the same append resumes them.
+        let fault = self.fault_of_claim((tenant, user), project, nodes, true);
         demand!(fault.is_none(), "claim", "must be refused: {fault:?}");
+        for resumed in self.resumed_by_claim(nodes) {
+            command.script.push_back(Line::of_caller(resumed, record.stamp));
+        }
         for node in nodes {
             let (since, sequence) = (record.stamp, record.sequence);
             self.pass(*node, Custody::Claimed { tenant, project, user, since, sequence });

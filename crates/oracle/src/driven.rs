@@ -145,7 +145,7 @@ impl Driver {
     /// Applies the timers that are due, one lease per record.
     fn timers(&mut self) {
         while let Some(timer) = self.oracle.world.due(self.now).first().copied() {
-            let of_lease = !matches!(timer.kind, TimerKind::Wipe | TimerKind::Burst | TimerKind::QuotaUntil);
+            let of_lease = matches!(timer.kind, TimerKind::Expiry | TimerKind::Grace | TimerKind::Teardown);
             let lease = self.oracle.world.lease(LeaseNo(timer.id)).filter(|_| of_lease);
             let tenant = lease.map(|lease| lease.tenant);
             let closed = lease.is_some_and(|lease| self.oracle.world.nodes[&lease.node].is_immediate());
@@ -163,6 +163,7 @@ impl Driver {
                     body::NodeQuarantined { node, cause, claim: Some(ended.3) }.into()
                 }
                 TimerKind::Burst => body::BurstEnded { quota: QuotaNo(small(timer.id)) }.into(),
+                TimerKind::WindowEnd | TimerKind::WindowStart => unreachable!("no nodes are reserved"),
                 TimerKind::QuotaUntil => body::QuotaUntilReached { quota: QuotaNo(small(timer.id)) }.into(),
             };
             self.seal(body, tenant, |record| record.effective_at = timer.due);
@@ -201,7 +202,7 @@ impl Driver {
             app_instance: None,
         };
         let body = match self.oracle.expect_request(&facts, self.now) {
-            Expected::Granted { node, devices, ttl, over_soft, capped_by } => {
+            Expected::Granted { node, devices, ttl, over_soft, capped_by, .. } => {
                 self.grant(&facts, node, &devices, ttl, (over_soft, capped_by))
             }
             Expected::Denied(cause) => body::Denied {
@@ -257,6 +258,7 @@ impl Driver {
             profile: None,
             weighing: facts.node.is_none().then(|| self.oracle.world.weighing(self.oracle.world.nodes[&node].put.pool)),
             labels: facts.labels.clone(),
+            capped_by_window: None,
         }
         .into()
     }

@@ -16,6 +16,8 @@ pub(crate) enum TimerKind {
     Wipe,
     Burst,
     QuotaUntil,
+    WindowEnd,
+    WindowStart,
 }
 
 /// Sorted as in SEMANTICS 2: by due instant, kind, ID.
@@ -23,7 +25,7 @@ pub(crate) enum TimerKind {
 pub(crate) struct Timer {
     pub(crate) due: Instant,
     pub(crate) kind: TimerKind,
-    /// The number of the lease; of the node for a wipe; of the quota for a burst or a temporary limit.
+    /// The number of the lease; of the node for a wipe; of the quota for a burst or a temporary limit; of the window.
     pub(crate) id: u64,
 }
 
@@ -52,8 +54,11 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
         }
         Body::BurstEnded(ended) => Some((TimerKind::Burst, vec![u64::from(ended.quota.0)])),
         Body::QuotaUntilReached(ended) => Some((TimerKind::QuotaUntil, vec![u64::from(ended.quota.0)])),
+        Body::WindowEnded(ended) if !ended.cancelled => Some((TimerKind::WindowEnd, vec![u64::from(ended.window.0)])),
+        Body::WindowStarted(started) => Some((TimerKind::WindowStart, vec![u64::from(started.window.0)])),
         #[rustfmt::skip]
-        Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
+        Body::WindowPut(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_)
+        | Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
         | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
         | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
@@ -92,8 +97,19 @@ impl World {
             let due = quota.put.temporary?.until;
             Some(Timer { due, kind: TimerKind::QuotaUntil, id: u64::from(number.0) })
         });
-        let mut due: Vec<Timer> =
-            leases.chain(wipes).chain(bursts).chain(until).filter(|timer| timer.due <= now).collect();
+        let ends = self.windows.values().map(|window| Timer {
+            due: window.put.until,
+            kind: TimerKind::WindowEnd,
+            id: u64::from(window.put.window.0),
+        });
+        let to_come = self.windows.values().filter(|window| !window.has_begun);
+        let starts = to_come.map(|window| Timer {
+            due: window.put.from,
+            kind: TimerKind::WindowStart,
+            id: u64::from(window.put.window.0),
+        });
+        let all = leases.chain(wipes).chain(bursts).chain(until).chain(ends).chain(starts);
+        let mut due: Vec<Timer> = all.filter(|timer| timer.due <= now).collect();
         due.sort();
         due
     }

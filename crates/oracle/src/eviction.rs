@@ -112,7 +112,8 @@ impl World {
             });
             let at = (node.put.pool, *number);
             let passes = || self.judge_place(demand, at, &so_far.occupancy.taken, now).is_ok();
-            if !self.suits(node, demand, spec) || !allow(*number) || !lies_apart || !passes() {
+            let in_time = self.ends_before_window(*number, now, spec.walltime);
+            if !self.suits(node, demand, spec) || !allow(*number) || !lies_apart || !in_time || !passes() {
                 continue;
             }
             if let Some((cost, victims)) = self.victims_for(spec, *number, so_far, now)

@@ -5,6 +5,7 @@ use crate::foretell_quota::QuotaWish;
 use crate::oracle::Oracle;
 use crate::request::RequestFacts;
 use crate::submission::Word;
+use crate::window::WindowWish;
 use crate::world::World;
 use leasehold_model::body::{
     AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, NodeCondition, QuotaDeleted, QuotaPut,
@@ -14,7 +15,7 @@ use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENA
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
     AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo,
-    QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
+    QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota, WindowNo,
 };
 
 /// The caller of a command.
@@ -53,6 +54,8 @@ pub enum Wish {
     },
     DetachAgent(NodeNo),
     ClaimNodes(Vec<NodeNo>),
+    /// An operator's claim for a user.
+    ClaimForUser(Vec<NodeNo>),
     ReleaseNodes(Vec<NodeNo>),
     ReportWipe {
         node: NodeNo,
@@ -60,6 +63,8 @@ pub enum Wish {
         clean: bool,
     },
     ClearQuarantine(NodeNo),
+    ReserveNodes(WindowWish),
+    UnreserveNodes(WindowNo),
     DeleteNode(NodeNo),
     DeleteTenant(TenantNo),
     DeleteProject(ProjectNo),
@@ -204,10 +209,13 @@ impl World {
                 self.check_generation(*node, *generation)?;
                 Ok(Foretold::Open)
             }
-            Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes),
+            Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes, false),
+            Wish::ClaimForUser(nodes) => self.foretell_claim(caller, nodes, true),
             Wish::ReleaseNodes(nodes) => self.foretell_giving_back(caller, nodes),
             Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(*node, *generation, *clean),
             Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),
+            Wish::ReserveNodes(wish) => self.foretell_window(wish, now),
+            Wish::UnreserveNodes(window) => self.foretell_window_cancelled(caller, *window),
             Wish::DeleteNode(node) => self.foretell_node_gone(caller, *node),
             Wish::DeleteTenant(tenant) => self.foretell_tenant_gone(*tenant),
             Wish::DeleteProject(project) => self.foretell_project_gone(*project),

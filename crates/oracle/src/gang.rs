@@ -208,6 +208,7 @@ impl World {
         now: Instant,
         allow: Allow<'_>,
     ) -> Result<Gang, NoGang> {
+        let allow = &|node: NodeNo| allow(node) && self.ends_before_window(node, now, spec.walltime);
         let terms = self.gang_terms(demand, now);
         if let Some(cause) = terms.refusal {
             return Err(NoGang::Quota(vec![cause]));

@@ -138,6 +138,12 @@ impl World {
         };
         demand!(granted.over_soft[..] == over_soft[..], "over-soft", "{over_soft:?} is passed");
         demand!(granted.ttl == ttl, "burst", "a burst leaves {ttl} of {}", granted.ttl);
+        if let Some(window) = granted.capped_by_window {
+            let next = self.next_window(granted.node);
+            let ends_at = record.stamp.saturating_add(granted.ttl);
+            let only = granted.capped_by.is_none();
+            demand!(only && next == Some((ends_at, window)), "capped-by", "{window} is not {next:?}, or not alone");
+        }
         let Some(capped_by) = granted.capped_by else { return Ok(()) };
         // Several bursts can end at the same instant; `observe_with_request` checks which one is named.
         let ruling = self.quotas.get(&capped_by).and_then(|quota| {
@@ -228,6 +234,7 @@ impl World {
                     ttl: granted.ttl,
                     over_soft: granted.over_soft.to_vec(),
                     capped_by: granted.capped_by,
+                    capped_by_window: granted.capped_by_window,
                 }
             }
             Body::Denied(denied) => {
@@ -249,7 +256,7 @@ impl World {
             | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)

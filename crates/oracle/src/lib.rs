@@ -50,6 +50,7 @@ mod takeover;
 mod transitions;
 mod usage;
 mod violation;
+mod window;
 mod world;
 
 pub use custody::{Custody, EndedClaim};
@@ -65,3 +66,4 @@ pub use summary::{
     Summary,
 };
 pub use violation::Violation;
+pub use window::WindowWish;

@@ -157,7 +157,7 @@ impl Oracle {
             return self.check_acts(record).map(|()| false);
         }
         // Within a command only timers that it created can be due; they are applied after its last record.
-        let waits = record.continues && self.command.timers_checked;
+        let waits = record.continues && (self.command.timers_checked || !self.command.script.is_empty());
         if !waits && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
             self.world.check_none_due(record.stamp)?;
             self.command.timers_checked = true;
@@ -263,6 +263,13 @@ impl Oracle {
             Body::QuotaDeleted(body) => world.quota_deleted(body.quota),
             Body::BurstEnded(body) => world.burst_ended(body.quota),
             Body::QuotaUntilReached(body) => world.until_reached(body.quota),
+            Body::WindowPut(body) => world.window_put(command, record, body),
+            Body::WindowStarted(body) => world.window_started(command, record, body),
+            Body::WindowEnded(body) => world.window_ended(body),
+            Body::WindowAnnounced(_) => {
+                demand!(was_foretold, "follows", "an announcement belongs to a new window");
+                Ok(())
+            }
             Body::NodePut(body) => world.node_put(body),
             Body::NodeDeleted(body) => world.node_deleted(body.node),
             Body::NodeDrained(body) => world.set_drained(body.node, true),
@@ -275,7 +282,7 @@ impl Oracle {
             Body::NodeReturned(body) => world.node_returned(body.node),
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),
             Body::SensitiveChanged(body) => world.sensitive_changed(body),
-            Body::NodesClaimed(body) => world.nodes_claimed(record, body),
+            Body::NodesClaimed(body) => world.nodes_claimed(command, record, body),
             Body::NodesReleased(body) => world.nodes_released(record, body),
             Body::NodeWiped(body) => world.node_wiped(record, body),
             Body::NodeQuarantined(body) => world.node_quarantined(record, body),

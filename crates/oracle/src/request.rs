@@ -7,7 +7,7 @@ use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
     AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo,
-    Quanta, QuotaNo, Span, TenantNo, UserNo,
+    Quanta, QuotaNo, Span, TenantNo, UserNo, WindowNo,
 };
 use std::cmp::Reverse;
 
@@ -44,6 +44,8 @@ pub enum Expected {
         ttl: Span,
         over_soft: Vec<QuotaNo>,
         capped_by: Option<QuotaNo>,
+        /// The maintenance window that shortened the TTL.
+        capped_by_window: Option<WindowNo>,
     },
     /// There is no room; it evicts and waits for its victims as an allocation (SEMANTICS 5).
     Submitted(Box<AllocationSpec>, Option<NodeNo>),
@@ -275,6 +277,8 @@ impl World {
             refusal: None,
         };
         let (ttl, capped_by) = terms.ttl(facts.ttl, now);
+        let (ttl, capped_by_window) = self.ttl_to_window(number, ttl, now);
+        let capped_by = capped_by.filter(|_| capped_by_window.is_none());
         let place = |(class, quanta): &(ClassNo, u64)| self.place(number, node, *class, *quanta);
         Expected::Granted {
             node: number,
@@ -282,6 +286,7 @@ impl World {
             ttl,
             over_soft: terms.over_soft(),
             capped_by,
+            capped_by_window,
         }
     }
 

@@ -1,6 +1,7 @@
 //! The whole state as plain data, to compare two models.
 
 use crate::allocation::Allocation;
+use crate::capacity::Parts;
 use crate::ceiling::Ceiling;
 use crate::custody::Custody;
 use crate::oracle::Oracle;
@@ -12,7 +13,7 @@ use leasehold_model::body::{
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AttemptEnd, Budgets, ClassNo, ClassSpec, Fraction, Instant,
     LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo,
-    TokenNo, UserNo, Weights,
+    TokenNo, UserNo, Weights, WindowNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -43,6 +44,8 @@ pub struct NodeLine {
     pub pool: PoolNo,
     pub teardown: TeardownMode,
     pub drained: bool,
+    /// The next maintenance window, and whether one has begun.
+    pub windows: (Option<(Instant, WindowNo)>, bool),
     pub lost: bool,
     /// The generation and the instance of the agent that is registered.
     pub agent: Option<(u64, u128)>,
@@ -252,6 +255,7 @@ impl World {
             pool: node.put.pool,
             teardown: node.put.teardown,
             drained: node.drained,
+            windows: (self.next_window(number), node.in_window),
             lost: node.lost,
             agent: node.agent,
             last_generation: node.last_generation,
@@ -266,7 +270,11 @@ impl World {
         let mut lines = BTreeMap::new();
         for (number, node) in &self.nodes {
             for (class, _) in &node.put.capacity {
-                let p = self.parts(*number, node, *class);
+                let mut p = self.parts(*number, node, *class);
+                if node.lost {
+                    // Of a lost node everything is offline.
+                    p = Parts { capacity: p.capacity, offline: p.capacity, ..Parts::default() };
+                }
                 let line = CapacityLine {
                     held: p.held,
                     tearing_down: p.tearing_down,

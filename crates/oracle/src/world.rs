@@ -7,13 +7,14 @@ use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::queue::Heads;
+use crate::window::Window;
 use leasehold_model::body::{
     ChargePolicyPut, NodePut, PoolPut, PoolQueue, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut,
     TokenIssued, UserPut,
 };
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo,
-    QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights,
+    QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights, WindowNo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,6 +28,8 @@ pub(crate) struct Node {
     pub(crate) put: NodePut,
     pub(crate) drained: bool,
     pub(crate) lost: bool,
+    /// Whether a maintenance window has begun on it.
+    pub(crate) in_window: bool,
     /// The generation and the instance of the agent that is registered.
     pub(crate) agent: Option<(u64, u128)>,
     pub(crate) last_generation: u64,
@@ -37,12 +40,21 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(put: NodePut) -> Self {
         let condition = (Level::Normal, Level::Normal, false);
-        Self { put, drained: false, lost: false, agent: None, last_generation: 0, condition, custody: Custody::Open }
+        Self {
+            put,
+            drained: false,
+            lost: false,
+            in_window: false,
+            agent: None,
+            last_generation: 0,
+            condition,
+            custody: Custody::Open,
+        }
     }
 
     /// Whether it is neither drained nor lost.
     pub(crate) fn is_in_service(&self) -> bool {
-        !self.drained && !self.lost
+        !self.drained && !self.lost && !self.in_window
     }
     pub(crate) fn is_immediate(&self) -> bool {
         self.put.teardown == TeardownMode::Immediate
@@ -97,6 +109,8 @@ pub(crate) struct World {
     /// Budgets of tenants that have any.
     pub(crate) budgets: BTreeMap<TenantNo, Budgets>,
     pub(crate) nodes: BTreeMap<NodeNo, Node>,
+    /// Maintenance windows that have not ended.
+    pub(crate) windows: BTreeMap<WindowNo, Window>,
     /// Tokens that were not revoked, and had not expired when the last one was issued.
     pub(crate) tokens: BTreeMap<TokenNo, TokenIssued>,
     /// Rate cards that were not deleted, with the instant of their last change.
@@ -141,6 +155,7 @@ impl World {
             quotas: BTreeMap::new(),
             budgets: BTreeMap::new(),
             nodes: BTreeMap::new(),
+            windows: BTreeMap::new(),
             tokens: BTreeMap::new(),
             rate_cards: BTreeMap::new(),
             charge_policies: BTreeMap::new(),

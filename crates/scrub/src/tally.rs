@@ -107,7 +107,12 @@ impl Tally {
             }
             Body::Released(released) => {
                 for lease in released.leases.leases() {
-                    self.end(lease, record, End::Released, released.closed, closed)?;
+                    let end = match self.lease(lease)?.revoked {
+                        // Within the grace of an eviction.
+                        End::ReleasedEvicted => End::ReleasedEvicted,
+                        _ => End::Released,
+                    };
+                    self.end(lease, record, end, released.closed, closed)?;
                 }
             }
             Body::Expired(expired) => {
@@ -117,13 +122,19 @@ impl Tally {
             }
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
-                    self.lease(*lease)?.revoked = record.reason.map_or(End::Revoked, end_for);
+                    // Since rules version 4 a victim is charged as preempted even if it is released before grace ends.
+                    let charged = revoked.belongs_to.is_some();
+                    self.lease(*lease)?.revoked = match record.reason.map_or(End::Revoked, end_for) {
+                        End::Preempted if charged => End::ReleasedEvicted,
+                        end => end,
+                    };
                 }
             }
             Body::TeardownStarted(started) => {
                 for lease in &started.leases.0 {
                     let revoked = match self.lease(*lease)?.revoked {
                         End::Held => End::Revoked,
+                        End::ReleasedEvicted => End::Preempted,
                         end => end,
                     };
                     let end = record.reason.map_or(revoked, end_for);
@@ -145,6 +156,10 @@ impl Tally {
             | Body::NodeDeleted(_)
             | Body::NodeDrained(_)
             | Body::NodeResumed(_)
+            | Body::WindowPut(_)
+            | Body::WindowStarted(_)
+            | Body::WindowEnded(_)
+            | Body::WindowAnnounced(_)
             | Body::NodeLost(_)
             | Body::NodeReturned(_)
             | Body::NodeCondition(_)

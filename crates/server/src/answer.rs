@@ -159,6 +159,9 @@ fn grant(app: &App, state: &State, sealed: &Sealed, record: &Record, granted: &G
         let ids: Vec<u32> = granted.over_soft.iter().map(|quota| quota.0).collect();
         put!(out, ",\"over_soft_quota_ids\":{ids:?}");
     }
+    if let Some(window) = granted.capped_by_window {
+        put!(out, ",\"capped_by_window_id\":{}", window.0);
+    }
     if let Some(quota) = granted.capped_by {
         put!(out, ",\"capped_by_quota_id\":{}", quota.0);
     }

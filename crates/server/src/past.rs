@@ -18,7 +18,7 @@ pub(crate) fn is_held(standing: LeaseState) -> bool {
 
 fn end(end: End) -> Option<api::LeaseEnd> {
     Some(match end {
-        End::Released => api::LeaseEnd::Released,
+        End::Released | End::ReleasedEvicted => api::LeaseEnd::Released,
         End::Expired => api::LeaseEnd::Expired,
         End::Revoked => api::LeaseEnd::Revoked,
         End::Preempted => api::LeaseEnd::Preempted,

@@ -61,12 +61,16 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         Body::TornDown(torn) => torn.leases.0.iter().copied().for_each(visit),
         Body::Fenced(fenced) => fenced.leases.0.iter().copied().for_each(visit),
         Body::Unfenced(unfenced) => unfenced.leases.0.iter().copied().for_each(visit),
+        Body::WindowAnnounced(told) => told.leases.0.iter().copied().for_each(visit),
         Body::Preempted(preempted) => preempted.victims.0.iter().copied().for_each(visit),
         leasehold_model::setup_kinds!()
         | Body::NodePut(_)
         | Body::NodeDeleted(_)
         | Body::NodeDrained(_)
         | Body::NodeResumed(_)
+        | Body::WindowPut(_)
+        | Body::WindowStarted(_)
+        | Body::WindowEnded(_)
         | Body::NodeLost(_)
         | Body::NodeReturned(_)
         | Body::NodeCondition(_)

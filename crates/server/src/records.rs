@@ -139,6 +139,9 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         // An agent may not see the other nodes of a claim; its heartbeats tell it about its own.
         Body::NodesClaimed(claimed) => only(&claimed.nodes),
         Body::NodesReleased(released) => only(&released.nodes),
+        Body::WindowPut(put) => only(&put.nodes),
+        Body::WindowStarted(started) => only(&started.nodes),
+        Body::WindowEnded(ended) => only(&ended.nodes),
         Body::NodeWiped(wiped) => Some(wiped.node),
         Body::NodeQuarantined(quarantined) => Some(quarantined.node),
         Body::QuarantineCleared(cleared) => Some(cleared.node),
@@ -153,6 +156,7 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::TornDown(_)
         | Body::Fenced(_)
         | Body::Unfenced(_)
+        | Body::WindowAnnounced(_)
         | Body::Preempted(_)
         | Body::Denied(_)
         | Body::PreemptionDecided(_)

@@ -159,7 +159,8 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         zone: text(node.zone.as_ref()),
         labels: node.labels.iter().map(|(key, value)| (key.as_str().to_owned(), value.as_str().to_owned())).collect(),
         teardown: node.teardown,
-        drained: node.drained,
+        drained: node.is_drained(),
+        window: window_of(state, node),
         drain_reason: text(node.drain_reason.as_ref()),
         lost: node.lost,
         custody: crate::show_custody::custody(state, node.custody),
@@ -173,6 +174,14 @@ pub(crate) fn node(state: &State, node: &Node) -> api::Node {
         capacity: capacity.collect(),
         empty: None,
     }
+}
+
+/// The window of a node that begins first.
+fn window_of(state: &State, node: &Node) -> Option<api::NodeWindow> {
+    let of_node = state.windows().filter(|window| window.nodes.contains(&node.number));
+    let window = of_node.min_by_key(|window| (window.from, window.number))?;
+    let reason = text(window.reason.as_ref());
+    Some(api::NodeWindow { id: window.number.0, from: When(window.from), until: When(window.until), reason })
 }
 
 fn holders<T>(scope: HolderScope<T>, name: impl Fn(T) -> Option<String>) -> api::Holders {

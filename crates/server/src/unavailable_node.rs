@@ -37,6 +37,9 @@ fn why(node: &Node, who: &Identity, sensitive: bool) -> Option<(&'static str, &'
     };
     match words {
         Some(words) => Some((node.custody.word(), words)),
+        None if node.windows.open > 0 && !node.drained => {
+            Some(("drained", "is reserved for maintenance and accepts no new work"))
+        }
         None if node.drained => Some(("drained", "is drained and accepts no new work")),
         None => None,
     }

@@ -11,7 +11,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
     match dice.below(20) {
-        0..8 => (claiming(state, dice), Command::ClaimNodes(claimable(state, dice))),
+        0..8 => {
+            let (identity, nodes) = (claiming(state, dice), claimable(state, dice));
+            (identity, by_operator(state, &nodes).unwrap_or(Command::ClaimNodes(nodes)))
+        }
         8..14 => {
             let nodes = nodes_where(state, dice, |node| node.custody.claim().is_some());
             (giving_back(state, &nodes, dice), Command::ReleaseNodes(nodes))
@@ -27,6 +30,18 @@ pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
             (Identity::default(), Command::ClearQuarantine(node))
         }
     }
+}
+
+/// The claim of an operator instead, at times of drained nodes. It is drawn from a die of its own: another draw would
+/// change what every kept seed does.
+fn by_operator(state: &State, nodes: &[NodeNo]) -> Option<Command> {
+    let mut dice = Dice::new(state.size() << 7 ^ state.last_stamp().0);
+    if !dice.one_in(3) {
+        return None;
+    }
+    let empty = |node: &&Node| node.is_drained() && node.custody == Custody::Open && !node.has_leases();
+    let drained: Vec<NodeNo> = state.nodes().filter(empty).map(|node| node.number).collect();
+    Some(Command::ClaimForUser(if drained.is_empty() || dice.one_in(3) { nodes.to_vec() } else { drained }))
 }
 
 /// A random claimer with the project of its claim, or another project of the tenant. `None` if there is no claim.
@@ -117,6 +132,9 @@ pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
                 claimed.extend(taken.nodes.0.iter().copied());
                 (taken.nodes.0.len() > 1).then_some("several nodes claimed")
             }
+            Body::NodeResumed(resumed) if record.continues && claimed.contains(&resumed.node) => {
+                Some("drained node claimed")
+            }
             Body::NodesReleased(given) => {
                 claimed.retain(|node| !given.nodes.0.contains(node));
                 None
@@ -159,7 +177,7 @@ pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
             | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
-            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
+            | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)

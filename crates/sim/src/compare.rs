@@ -66,6 +66,7 @@ pub(crate) fn summary(state: &State) -> Summary {
                     pool: n.pool,
                     teardown: n.teardown,
                     drained: n.drained,
+                    windows: (n.windows.next, n.windows.open > 0),
                     lost: n.lost,
                     agent: n.agent.map(|agent| (agent.generation, agent.instance)),
                     last_generation: n.last_generation,

@@ -10,7 +10,7 @@ use leasehold_model::{
     TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
-use leasehold_oracle::{BudgetWishes, QuotaWish, Wish, Word};
+use leasehold_oracle::{BudgetWishes, QuotaWish, WindowWish, Wish, Word};
 
 /// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
@@ -35,10 +35,18 @@ pub(crate) fn wish(command: &Command) -> Wish {
         },
         Command::DetachAgent(node) => Wish::DetachAgent(*node),
         Command::ClaimNodes(nodes) => Wish::ClaimNodes(nodes.clone()),
+        Command::ClaimForUser(nodes) => Wish::ClaimForUser(nodes.clone()),
         Command::ReleaseNodes(nodes) => Wish::ReleaseNodes(nodes.clone()),
         Command::ReportWipe(report) => {
             Wish::ReportWipe { node: report.node, generation: report.generation, clean: report.clean }
         }
+        Command::ReserveNodes(reserve) => Wish::ReserveNodes(WindowWish {
+            nodes: reserve.nodes.clone(),
+            from: reserve.from,
+            until: reserve.until,
+            reason: reserve.reason.clone(),
+        }),
+        Command::UnreserveNodes(window) => Wish::UnreserveNodes(*window),
         Command::ClearQuarantine(node) => Wish::ClearQuarantine(*node),
         Command::DeleteNode(node) => Wish::DeleteNode(*node),
         Command::DeleteTenant(tenant) => Wish::DeleteTenant(*tenant),

@@ -36,6 +36,7 @@ fn half(which: u64) {
         "gang back in the queue",
         "claimed node lost",
         "wiped with a fence on it",
+        "drained node claimed",
     ] {
         let found = tally.sensitive.get(what).copied().unwrap_or(0);
         assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");

@@ -144,6 +144,7 @@ fn grant(sequence: u64) -> Granted {
         profile: None,
         weighing: None,
         labels: Vec::new(),
+        capped_by_window: None,
     }
 }
 

@@ -13,7 +13,8 @@ use leasehold_model::body::{
 };
 use leasehold_model::class::ResourceKind;
 use leasehold_model::hex;
-use leasehold_model::id::{ClassNo, QuotaNo};
+use leasehold_model::id::{ClassNo, QuotaNo, WindowNo};
+use leasehold_model::instant::Instant;
 use leasehold_model::name::Name;
 use leasehold_model::policy::{DenyCause, Priority};
 use leasehold_model::quantity::Quanta;
@@ -110,6 +111,22 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
         Body::QuotaUntilReached(ended) => new().field("quota_id", ended.quota.0),
+        Body::WindowPut(put) => {
+            let shown = window(new(), put.window, (put.from, put.until), put.reason.as_ref());
+            shown.field("nodes", nodes(directory, &put.nodes))
+        }
+        Body::WindowStarted(started) => {
+            new().field("window_id", started.window.0).field("nodes", nodes(directory, &started.nodes))
+        }
+        Body::WindowEnded(ended) => new()
+            .field("window_id", ended.window.0)
+            .field("nodes", nodes(directory, &ended.nodes))
+            .field("begun", ended.begun)
+            .field("cancelled", ended.cancelled),
+        Body::WindowAnnounced(told) => {
+            let shown = window(new(), told.window, (told.from, told.until), told.reason.as_ref());
+            belongs_to(shown.leases("leases", &told.leases.0), directory, Some(told.belongs_to))
+        }
         Body::RateCardPut(put) => rates::card(new(), directory, put),
         Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
         Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
@@ -340,6 +357,17 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .field("profile", granted.profile.map(placement::profile))
         .field("weights", granted.weighing.map(|weighing| placement::weighing(directory, weighing)))
         .field("labels", labels(directory, &granted.labels))
+        .field("capped_by_window_id", granted.capped_by_window.map(|WindowNo(window)| window))
+}
+
+/// The parts of a maintenance window that its record and its announcements have in common.
+fn window<'a>(
+    shown: Object<'a>,
+    number: WindowNo,
+    (from, until): (Instant, Instant),
+    reason: Option<&Name>,
+) -> Object<'a> {
+    shown.field("window_id", number.0).instant("from", from).instant("until", until).field("reason", text(reason))
 }
 
 fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> Object<'a> {

@@ -25,6 +25,10 @@ pub(crate) fn example(name: &str) -> Option<Value> {
         "LoseNode" => json!({ "last_seen": "2026-11-30T14:03:00Z" }),
         "WithReason" => json!({ "reason": "new power supply" }),
         "ReportWipe" => json!({ "clean": true }),
+        "NewWindow" => json!({
+            "nodes": ["gpu-7", "gpu-8"], "from": "2026-11-20T06:00:00Z", "until": "2026-11-20T10:00:00Z",
+            "reason": "firmware"
+        }),
         "NewClaim" => json!({ "nodes": ["gpu-7"], "tenant": "physics", "project": "lattice", "user": "ada" }),
         "ReleaseNodes" => json!({ "nodes": ["gpu-7"] }),
         "RegisterAgent" => json!({ "instance": "6f1c2f9e97f24c0b9f0e6f8d4f1f7a11", "capacity": { "h100": 8 } }),

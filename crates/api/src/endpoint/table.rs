@@ -120,6 +120,12 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Post "/api/v1/claims" for HOLDERS body NewClaim => 201 ClaimPut }
     release_nodes { "Release claimed nodes; they are wiped before anyone else can use them"
         Post "/api/v1/claims/release" for HOLDERS body ReleaseNodes => 200 ClaimPut }
+    list_windows { "List maintenance windows that have not ended"
+        Get "/api/v1/windows" for OPERATOR query[page] => 200 WindowList }
+    reserve_nodes { "Reserve nodes for maintenance; the holders of leases on them are told"
+        Post "/api/v1/windows" for OPERATOR body NewWindow => 201 WindowPut }
+    unreserve_nodes { "Cancel a maintenance window"
+        Delete "/api/v1/windows/" {window} for OPERATOR => 200 Changed }
     register_agent { "Register an agent with its node"
         Post "/api/v1/nodes/" {node} "/agent" for AGENTS body RegisterAgent => 200 AgentRegistered }
     detach_agent { "Detach the agent of a node, so that another agent can register"

@@ -208,6 +208,13 @@ fn plain(name: &str) -> Of {
         "attachment_id" => ("Number of the attachment; null if there is none", maybe_count()),
         "over_soft_quota_ids" => ("Numbers of the soft quotas that it exceeded", list(number())),
         "capped_by_quota_id" => ("Number of the burst quota that shortened the TTL; null if none did", maybe_number()),
+        "capped_by_window_id" => {
+            ("Number of the maintenance window that shortened the TTL; null if none did", maybe_number())
+        }
+        "window_id" => ("Number of the maintenance window", number()),
+        "window_reason" => ("Why the nodes are reserved; null if that was not given", maybe_text()),
+        "begun" => ("Whether it had begun, so that its nodes were drained", flag()),
+        "cancelled" => ("Whether an operator cancelled it", flag()),
         "profile" => {
             ("How much the workload depends on each kind of resource; null if it is not known", parts::profile())
         }

@@ -138,6 +138,7 @@ pub(super) const KINDS: &[Kind] = &[
             "profile",
             "weights",
             "labels",
+            "capped_by_window_id",
         ],
     ),
     kind(
@@ -236,5 +237,17 @@ pub(super) const KINDS: &[Kind] = &[
         &["pool", "min_runtime_before_eviction", "requeue_limit"],
     ),
     kind("quota.until_reached", "The temporary limit of a quota ended.", &["quota_id"]),
+    kind(
+        "window.put",
+        "Nodes were reserved for maintenance.",
+        &["window_id", "from", "until", "reason=window_reason", "nodes"],
+    ),
+    kind("window.started", "A maintenance window began; its nodes are drained.", &["window_id", "nodes"]),
+    kind("window.ended", "A maintenance window ended or was cancelled.", &["window_id", "nodes", "begun", "cancelled"]),
+    kind(
+        "lease.window_announced",
+        "The holder of leases was told that their nodes are reserved for maintenance.",
+        &["window_id", "from", "until", "reason=window_reason", "leases", "belongs_to"],
+    ),
     kind("unknown", "A record of a kind that this version does not know.", &["kind_code", "bytes=unknown_bytes"]),
 ];

@@ -318,6 +318,31 @@ fn nodes_move_between_pools_and_change_size() {
     follow(&history);
 }
 
+/// SEMANTICS 11, "Start failures and grace". Rules before version 4 charged such a lease like any other.
+#[test]
+fn a_victim_that_is_released_within_its_grace_is_charged_as_preempted() {
+    let mut history = begin();
+    history.policy(0, secs(TEN + 10), charges(Charge::None, Charge::Full, Charge::Full));
+    history.at_secs(TEN);
+    let names = ["evicted", "evicted by old rules", "revoked by an operator"];
+    let leases = names.map(|workload| history.grant(&Grant { workload: Some(workload), ..gpu() }));
+    history.at_secs(TEN + 100);
+    history.revoke(leases[0], Reason::Preempted { by: 1 });
+    history.revoke_by_old_rules(leases[1], Reason::Preempted { by: 1 });
+    history.revoke(leases[2], Reason::Operator);
+    history.at_secs(TEN + 110);
+    leases.iter().for_each(|lease| history.release(*lease, true, None));
+    heartbeat(&mut history, TEN + 500);
+    let books = follow(&history);
+    let mut question = Question::over(Window::new(secs(TEN), secs(TEN + 500)), &[]);
+    let paid = names.map(|workload| {
+        question.filter.workload = Some(name(workload));
+        let (lines, _) = books.cost(&question).expect("an answer");
+        lines.iter().map(|line| line.money.decimal(3).expect("small")).collect::<Vec<_>>().join(", ")
+    });
+    assert_eq!(paid, ["", "1.100", "1.100"]);
+}
+
 /// The charge depends on how a lease ended, and on the policy in force at that instant.
 #[test]
 fn charges_by_reason() {

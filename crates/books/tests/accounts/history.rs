@@ -2,9 +2,9 @@
 
 use leasehold_journal::Keys;
 use leasehold_model::body::{
-    Body, ClassPut, Expired, Fenced, Genesis, Granted, Leases, Member, NodeDrained, NodeLost, NodePut, NodeResumed,
-    NodeReturned, NodeWiped, NodesClaimed, NodesReleased, Released, Renewal, Renewed, Reported, ReportedLeases,
-    Revoked, TeardownStarted, TenantPut, TornDown, Unfenced,
+    BelongsTo, Body, ClassPut, Correlation, Expired, Fenced, Genesis, Granted, Leases, Member, NodeDrained, NodeLost,
+    NodePut, NodeResumed, NodeReturned, NodeWiped, NodesClaimed, NodesReleased, Released, Renewal, Renewed, Reported,
+    ReportedLeases, Revoked, TeardownStarted, TenantPut, TornDown, Unfenced,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Currency, Decimal, Prices, RateCardPut};
@@ -155,6 +155,7 @@ impl History {
             profile: None,
             weighing: None,
             labels: Vec::new(),
+            capped_by_window: None,
         });
         record.identity = Identity {
             tenant: Some(TenantNo(grant.tenant)),
@@ -181,8 +182,17 @@ impl History {
     }
 
     pub(crate) fn revoke(&mut self, lease: u64, reason: Reason) {
-        self.push(Revoked { leases: numbers(&[lease]), grace: Span::from_secs(30), belongs_to: None }).reason =
-            Some(reason);
+        let belongs_to = BelongsTo { allocation: None, correlation: Correlation::Derived(0) };
+        self.revoke_as(lease, reason, Some(belongs_to));
+    }
+
+    /// A revocation as rules before version 4 wrote it.
+    pub(crate) fn revoke_by_old_rules(&mut self, lease: u64, reason: Reason) {
+        self.revoke_as(lease, reason, None);
+    }
+
+    fn revoke_as(&mut self, lease: u64, reason: Reason, belongs_to: Option<BelongsTo>) {
+        self.push(Revoked { leases: numbers(&[lease]), grace: Span::from_secs(30), belongs_to }).reason = Some(reason);
     }
 
     /// Starts the teardown of a revoked lease.

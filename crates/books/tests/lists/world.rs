@@ -123,6 +123,7 @@ impl World {
             profile: None,
             weighing: None,
             labels: if rare { vec![(name("zone"), name("a"))] } else { Vec::new() },
+            capped_by_window: None,
         };
         self.holders.insert(lease, identity.clone());
         self.push(granted).identity = identity;

@@ -205,6 +205,7 @@ mod tests {
             correlation_id: String::new(),
             over_soft_quota_ids: Vec::new(),
             capped_by_quota_id: None,
+            capped_by_window_id: None,
         }
     }
 

@@ -51,6 +51,7 @@ macro_rules! plain_commands {
             | Command::DetachAgent(_)
             | Command::ReportWipe(_)
             | Command::ClearQuarantine(_)
+            | Command::UnreserveNodes(_)
             | Command::RevokeToken(_)
     };
 }
@@ -61,6 +62,10 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
     let check_leases = |named: usize| {
         let limit = LEASES_PER_RECORD_MAX;
         refuse_if(named > limit, Refusal::TooManyLeases { named, limit })
+    };
+    let check_nodes = |named: usize| {
+        let limit = NODES_PER_CLAIM_MAX;
+        refuse_if(named > limit, Refusal::TooManyNodes { named, limit })
     };
     let check_asks = |asks: &Asks| {
         let (asked, limit) = (asks.len(), CLASSES_PER_REQUEST_MAX);
@@ -75,10 +80,10 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::ConfirmTeardown(confirm) => check_leases(confirm.leases.len()),
         Command::Ready(list) => check_leases(list.len()),
         Command::Unfence(unfence) => check_leases(unfence.leases.len()),
-        Command::ClaimNodes(nodes) | Command::ReleaseNodes(nodes) => {
-            let (named, limit) = (nodes.len(), NODES_PER_CLAIM_MAX);
-            refuse_if(named > limit, Refusal::TooManyNodes { named, limit })
+        Command::ClaimNodes(nodes) | Command::ClaimForUser(nodes) | Command::ReleaseNodes(nodes) => {
+            check_nodes(nodes.len())
         }
+        Command::ReserveNodes(reserve) => check_nodes(reserve.nodes.len()),
         Command::Request(request) => {
             check_asks(&request.asks)?;
             check_labels(&request.labels, LABELS_PER_NODE_MAX)
@@ -148,7 +153,9 @@ pub(super) fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         | Command::ConfirmTeardown(_)
         | Command::Unfence(_)
         | Command::ClaimNodes(_)
+        | Command::ClaimForUser(_)
         | Command::ReleaseNodes(_)
+        | Command::ReserveNodes(_)
         | Command::PutNode(_)
         | Command::PutRateCard(_)
         | plain_commands!() => command.put(payload),

@@ -99,7 +99,11 @@ impl Draft<'_> {
 
     fn grant(&mut self, request: &RequestLease, placed: Placed, terms: Terms) {
         self.state().warm_grant(self.identity.tenant, placed.node);
-        let (ttl, capped_by) = terms.ttl(request.ttl, self.now);
+        let (mut ttl, mut capped_by) = terms.ttl(request.ttl, self.now);
+        let mut capped_by_window = None;
+        if !self.state().windows.is_empty() {
+            (ttl, capped_by, capped_by_window) = self.state().capped_on(placed.node, (ttl, capped_by), self.now);
+        }
         let granted = Granted {
             first_lease: LeaseNo(self.state().next_lease),
             node: placed.node,
@@ -120,6 +124,7 @@ impl Draft<'_> {
             profile: request.profile.filter(|_| placed.weighing.is_some()),
             weighing: placed.weighing,
             labels: request.labels.clone(),
+            capped_by_window,
         };
         self.emit(None, granted, |record| {
             record.hcl_entry = request.hcl_entry.clone();

@@ -7,27 +7,33 @@ use crate::lease::Phase;
 use crate::node::Node;
 use crate::quota::Verdict;
 use crate::refusal::Refusal;
-use leasehold_model::body::{NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared};
+use leasehold_model::body::{
+    NodeQuarantined, NodeResumed, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared,
+};
 use leasehold_model::limits::NODES_PER_CLAIM_MAX;
 use leasehold_model::{DenyCause, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
-    /// Claims all of the nodes or none. There is no waiting list for claims.
-    pub(super) fn claim_nodes(&mut self, nodes: &[NodeNo]) -> Result<(), Refusal> {
+    /// Claims all of the nodes or none. There is no waiting list for claims. An operator may claim drained nodes, which
+    /// are resumed by the same command, so that nothing else gets onto them (SEMANTICS 11).
+    pub(super) fn claim_nodes(&mut self, nodes: &[NodeNo], by_operator: bool) -> Result<(), Refusal> {
         let (tenant, project) = self.request_context().check_holder(None)?;
         let user = self.identity.user.ok_or(Refusal::SensitiveNeedsUser)?;
         let nodes = in_rising_order(nodes)?;
         for number in &nodes.0 {
-            self.check_claimable(*number, Claimer { tenant, user })?;
+            self.check_claimable(*number, Claimer { tenant, user }, by_operator)?;
         }
         self.check_sensitive_pool(&nodes)?;
         self.check_node_quotas(tenant, project, user, &nodes)?;
+        let is_drained = |node: &NodeNo| self.state().node(*node).is_some_and(|node| node.drained);
+        let drained: Vec<NodeNo> = nodes.0.iter().copied().filter(is_drained).collect();
         self.plain(NodesClaimed { nodes });
+        drained.into_iter().for_each(|node| self.plain(NodeResumed { node, reason: None }));
         Ok(())
     }
 
-    fn check_claimable(&self, node: NodeNo, by: Claimer) -> Result<(), Refusal> {
+    fn check_claimable(&self, node: NodeNo, by: Claimer, by_operator: bool) -> Result<(), Refusal> {
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
         let not_ready = |state| Err(Refusal::NodeNotReady { node, state });
         match found.custody {
@@ -42,7 +48,10 @@ impl Draft<'_> {
         if found.lost {
             return not_ready("lost");
         }
-        if found.drained {
+        if let Some(window) = self.state().window_of(node) {
+            return Err(Refusal::NodeInWindow { node, window });
+        }
+        if found.drained && !by_operator {
             return not_ready("drained");
         }
         if found.has_leases() || found.is_reserved() {
@@ -139,7 +148,7 @@ impl Draft<'_> {
 }
 
 /// Sorts the nodes of a command, and checks that there are not too many of them and none is named twice.
-fn in_rising_order(nodes: &[NodeNo]) -> Result<Nodes, Refusal> {
+pub(super) fn in_rising_order(nodes: &[NodeNo]) -> Result<Nodes, Refusal> {
     if nodes.is_empty() {
         return Err(Refusal::NoNodes);
     }

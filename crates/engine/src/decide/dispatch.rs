@@ -74,7 +74,8 @@ impl Draft<'_> {
                 .state()
                 .ttl_in(in_pool, &Ask::of(&waits, self.now))
                 .expect("only pools that allow the gang were considered");
-            let (ttl, capped_by) = gang.terms.ttl(ttl, self.now);
+            let capped = gang.terms.ttl(ttl, self.now);
+            let (ttl, capped_by, capped_by_window) = self.state().capped_on(node, capped, self.now);
             let granted = Granted {
                 first_lease: LeaseNo(self.state().next_lease),
                 node,
@@ -96,6 +97,7 @@ impl Draft<'_> {
                 weighing,
                 // The record of the submission has them.
                 labels: Vec::new(),
+                capped_by_window,
             };
             self.emit_shaped(&identity, granted, |record| {
                 record.hcl_entry = waits.hcl_entry.clone();
@@ -177,7 +179,7 @@ impl Engine {
     }
 
     /// One decision without a request: its first record begins a command, the others continue it.
-    fn act(&mut self, now: Instant, out: &mut Batch, act: impl FnOnce(&mut Draft<'_>)) {
+    pub(super) fn act(&mut self, now: Instant, out: &mut Batch, act: impl FnOnce(&mut Draft<'_>)) {
         let identity = Identity::default();
         let first = self.state.size();
         act(&mut Draft { engine: self, out, now, identity: &identity, key: None, first, count: 0 });
@@ -266,6 +268,9 @@ impl Engine {
             let node = self.state.node(place.node)?;
             // The limits of the pool may have changed since the eviction.
             self.state.ttl_in(self.state.pool(node.pool)?, &ask)?;
+            if !node.is_free_of_windows(now, ask.walltime) {
+                return None;
+            }
             let wanted = Wanted { tentative: &tentative, ..Wanted::one(&ask, &of_nodes) };
             let verdicts = self.state.judge(node, &wanted).ok()?;
             for (quota, verdict) in &verdicts {

@@ -224,6 +224,11 @@ impl Draft<'_> {
     pub(super) fn resume_node(&mut self, resume: &NodeService) -> Result<(), Refusal> {
         let node = resume.node;
         let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if !found.drained && found.windows.open > 0 {
+            let window = self.state().windows().find(|window| window.is_open && window.nodes.contains(&node));
+            let window = window.expect("a window is open on the node").number;
+            return Err(Refusal::NodeInWindow { node, window });
+        }
         if !found.drained {
             return Err(Refusal::NodeAlready { node, state: "in service" });
         }

@@ -4,7 +4,7 @@ use super::admission::RequestContext;
 use crate::command::RequestLease;
 use crate::refusal::Refusal;
 use crate::view::View;
-use leasehold_model::{DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span};
+use leasehold_model::{DenyCause, Identity, Instant, NodeNo, PoolNo, QuotaNo, Span, WindowNo};
 use smallvec::SmallVec;
 
 /// The outcome that a request would have.
@@ -21,9 +21,11 @@ pub enum Quoted {
 pub struct Quote {
     pub node: NodeNo,
     pub pool: PoolNo,
-    /// The TTL that would be granted. It is shorter than requested if a burst quota ends before.
+    /// The TTL that would be granted. It is shorter than requested if a burst quota ends or a maintenance window begins
+    /// before.
     pub ttl: Span,
     pub capped_by: Option<QuotaNo>,
+    pub capped_by_window: Option<WindowNo>,
     /// Soft quotas that it would exceed.
     pub over_soft: SmallVec<[QuotaNo; 1]>,
 }
@@ -47,9 +49,10 @@ impl View<'_> {
         let context = RequestContext { heads: &heads, ..context };
         Ok(match context.admit(request, &asks) {
             Ok((placed, terms)) => {
-                let (ttl, capped_by) = terms.ttl(request.ttl, now);
-                let over_soft = terms.over_soft;
-                Quoted::Granted(Quote { node: placed.node, pool: placed.pool, ttl, capped_by, over_soft })
+                let capped = terms.ttl(request.ttl, now);
+                let (ttl, capped_by, capped_by_window) = self.capped_on(placed.node, capped, now);
+                let (node, pool, over_soft) = (placed.node, placed.pool, terms.over_soft);
+                Quoted::Granted(Quote { node, pool, ttl, capped_by, capped_by_window, over_soft })
             }
             Err(cause) => match context.eviction(request, &asks, cause).and_then(|(_, plan)| {
                 let node = plan.places.first()?.node;

@@ -67,6 +67,9 @@ impl Draft<'_> {
             }
             expires_at = expires_at.min(end);
         }
+        if !self.state().windows.is_empty() {
+            expires_at = self.before_window(lease, asked, expires_at)?;
+        }
         let tenant = self.state().tenant(lease.tenant).expect("a lease's tenant exists");
         let facts = self.state().facts_of(lease);
         for number in &tenant.quotas {
@@ -83,6 +86,18 @@ impl Draft<'_> {
         }
         self.check_renewal_cost(lease, expires_at, taken)?;
         Ok((lease.tenant, expires_at))
+    }
+
+    /// Renewals cannot extend a lease into a maintenance window. One whose deadline is there already stays as it is.
+    fn before_window(&self, lease: &Lease, asked: Instant, expires_at: Instant) -> Result<Instant, Refusal> {
+        let node = self.state().node(lease.node).expect("a lease's node exists");
+        match node.windows.next {
+            Some((at, window)) if asked > at && at <= lease.expires_at => {
+                Err(Refusal::WindowReached { lease: lease.number, window, at })
+            }
+            Some((at, _)) => Ok(expires_at.min(at)),
+            None => Ok(expires_at),
+        }
     }
 
     pub(super) fn report_activity(&mut self, reports: &[ReleaseOne]) -> Partial {

@@ -83,6 +83,8 @@ impl Engine {
                 Some(together) => run = Some((together, Leases([lease].into_iter().collect()))),
                 None if due.is_burst() => made += u32::from(self.end_burst(now, due, out)),
                 None if due.is_quota_until() => made += u32::from(self.end_temporary_limit(now, due, out)),
+                None if due.is_window_end() => made += u32::from(self.end_window(now, due, out)),
+                None if due.is_window_start() => made += u32::from(self.start_window(now, due, out)),
                 None => made += u32::from(self.end_wipe(now, due, out)),
             }
         }

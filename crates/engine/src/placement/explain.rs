@@ -26,6 +26,8 @@ pub enum Exclusion {
     /// Its pool does not allow the TTL.
     Ttl,
     Labels,
+    /// A maintenance window begins before the walltime would be over.
+    Window,
     /// It is outside the rack, zone or node that all replicas must share.
     Together,
     /// It shares a rack, zone or node with another replica, or belongs to none.
@@ -62,6 +64,7 @@ impl Exclusion {
             Self::Elsewhere => "elsewhere",
             Self::Ttl => "ttl",
             Self::Labels => "labels",
+            Self::Window => "window",
             Self::Together => "together",
             Self::Apart => "apart",
             Self::Class => "class",
@@ -146,11 +149,12 @@ impl View<'_> {
         let in_pool = wanted.ask.pool.is_none_or(|named| named == node.pool);
         let reasons = [
             (node.lost, Exclusion::Lost),
-            (node.drained, Exclusion::Drained),
+            (node.is_drained(), Exclusion::Drained),
             (!node.custody.is_open_to(wanted.ask.claimer), Exclusion::of(node.custody)),
             (!is_named || !in_pool, Exclusion::Elsewhere),
             (!self.pool_suits(node.pool, wanted.ask), Exclusion::Ttl),
             (!wanted.labels_suit(node), Exclusion::Labels),
+            (!node.is_free_of_windows(wanted.ask.start, wanted.ask.walltime), Exclusion::Window),
         ];
         let reasons = reasons.into_iter().find(|(exclusion, _)| *exclusion).map(|(_, exclusion)| exclusion);
         if let Some(exclusion) = reasons.or_else(|| affinity(node)) {

@@ -215,6 +215,11 @@ impl State {
                 to.headroom(self, tenant);
             }
             Body::QuotaUntilReached(ended) => self.fold_until_reached(ended.quota, stamp, to)?,
+            Body::WindowPut(reserved) => self.fold_window(reserved, to)?,
+            Body::WindowStarted(started) => self.fold_window_started(started, to)?,
+            Body::WindowEnded(ended) => self.fold_window_ended(ended, to)?,
+            // For the holders; the window has its own record.
+            Body::WindowAnnounced(_) => {}
             Body::NodePut(node) => self.fold_node(node, to)?,
             Body::NodeDeleted(gone) => {
                 to.recheck_queue();

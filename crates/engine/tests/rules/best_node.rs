@@ -284,7 +284,7 @@ fn best(state: &State, now: Instant, request: &RequestLease, taken: &Taken) -> O
     let peers: Vec<Site> = taken.places.iter().map(|peer| site(state.node(*peer).expect("it was found"))).collect();
     let mut found: Option<(u64, NodeNo)> = None;
     for node in state.nodes() {
-        let suits = !node.drained
+        let suits = !node.is_drained()
             && !node.lost
             && request.pool.is_none_or(|pool| pool == node.pool)
             && request.labels.iter().all(|label| node.labels.contains(label));

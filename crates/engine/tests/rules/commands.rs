@@ -11,8 +11,8 @@ use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
-    Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, ClassSpec, Domain, Identity,
-    Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason,
+    Activity, AllocationNo, AllocationSpec, Amount, CeilingMode, ClassNo, ClassSpec, Domain, Identity, Instant,
+    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason,
     ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange,
     TokenNo, TokenScope, UserNo,
 };
@@ -222,7 +222,7 @@ fn action() -> impl Strategy<Value = Action> {
         12 => (0..6u32, leases(), proptest::option::weighted(0.2, 1..4u64)).prop_map(|(node, leases, generation)|
             Action::Confirm { node, leases, generation }),
         6 => leases().prop_map(Action::Unfence),
-        8 => (0..6u32, 0..4u8).prop_map(|(node, what)| Action::Node { node, what }),
+        8 => (0..6u32, 0..5u8).prop_map(|(node, what)| Action::Node { node, what }),
         5 => (0..7u32, 0..3u32, any::<bool>(), 0..4u64, 0..60u64).prop_map(|(node, pool, immediate, gpus, cores)|
             Action::PutNode { node, pool, immediate, gpus, cores }),
         3 => (0..4u32, maybe(0..400), maybe(0..400), maybe(0..100)).prop_map(|(pool, ttl, lifetime, grace)|
@@ -451,11 +451,12 @@ impl Step {
             Action::Node { node, what } => match what {
                 0 => Command::DrainNode(NodeNo(*node).into()),
                 1 => Command::ResumeNode(NodeNo(*node).into()),
-                2 => {
-                    let last_seen = Instant(state.last_stamp().0.saturating_sub(span(20).0));
-                    Command::LoseNode(LoseNode { node: NodeNo(*node), last_seen })
-                }
-                _ => Command::ReturnNode(NodeNo(*node)),
+                2 => Command::LoseNode(LoseNode {
+                    node: NodeNo(*node),
+                    last_seen: Instant(state.last_stamp().0.saturating_sub(span(20).0)),
+                }),
+                3 => Command::ReturnNode(NodeNo(*node)),
+                _ => crate::windows::some_command(state, NodeNo(*node)),
             },
             Action::PutNode { node, pool, immediate, gpus, cores } => {
                 let known = state.node(NodeNo(*node)).map(|_| *node);
@@ -527,7 +528,7 @@ impl Step {
                 name: name(format!("token{hash}")),
                 hash: [*hash; 32],
                 role: Role::ALL[usize::from(*role)],
-                scope: token_scope(Role::ALL[usize::from(*role)], *scope, state),
+                scope: crate::tokens::some_scope(Role::ALL[usize::from(*role)], *scope, state),
                 expires_at: expires.map(|secs| state.last_stamp().saturating_add(span(secs))),
             }),
             Action::Withdraw(token) => Command::RevokeToken(TokenNo(*token)),
@@ -672,18 +673,4 @@ impl Step {
 /// Some time after the last record, and now and then before the next.
 fn later(state: &State, secs: u64) -> Instant {
     state.last_stamp().saturating_add(span(secs))
-}
-
-/// A scope that mostly fits the role.
-fn token_scope(role: Role, bits: u8, state: &State) -> TokenScope {
-    let tenant = TenantNo(u32::from(bits & 3));
-    let project = state.projects().find(|(_, project)| project.tenant == tenant).map(|(number, _)| number);
-    let of_tenant = matches!(role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator);
-    TokenScope {
-        tenant: (of_tenant || bits > 250).then_some(tenant),
-        project: project.filter(|_| role == Role::ProjectMember),
-        user: (bits & 0x1c == 0 && role == Role::TenantAdmin).then_some(UserNo(0)),
-        node: (role == Role::NodeAgent).then_some(NodeNo(u32::from(bits & 7))),
-        app_instances: if role == Role::AppOperator { vec![AppInstanceNo(u64::from(bits))] } else { Vec::new() },
-    }
 }

@@ -48,6 +48,47 @@ pub(crate) fn bad_claims() -> Vec<(&'static str, String, String)> {
     all
 }
 
+/// A busy node becomes claimable only by draining it; while it is drained, the queue must not get it back.
+#[test]
+fn an_operator_claims_a_drained_and_empty_node_for_a_user() {
+    check_on(
+        STAGE,
+        "
+        0 b grant core 10 node=n1 ttl=100s
+        0 b grant core 10
+        0 b grant core 10
+        1 b submit core 10
+        2 op drain n1
+        3 a claim-for n1 user=a/ada
+        100 op confirm n1 #0
+        101 a claim n1 user=a/ada
+        102 a claim-for n1 user=a/ada
+        103 a grant core 4 sensitive user=a/ada
+        104 op reserve n2 from=200 until=300
+        105 op drain n2
+        106 a claim-for n2 user=a/ada
+        ",
+        expect![[r#"
+            0 b granted #0 core 10 on n1 to 100
+            0 b granted #1 core 10 on n2 to 3600
+            0 b granted #2 core 10 on n3 to 3600
+            1 b @1 submitted
+            2 - drained n1
+            3 refused: node_in_use
+            100 b expired #0
+            100 b torn down #0 on n1
+            101 refused: node_not_ready
+            102 a claimed n1
+            102 a resumed n1
+            103 a granted #3 core 4 on n1 to 3703
+            104 - window-0 on n2 from 200 until 300
+            104 b told of window-0: #1
+            105 - drained n2
+            106 refused: node_in_window
+        "#]],
+    );
+}
+
 #[test]
 fn a_claimed_node_is_for_its_users_sensitive_work_alone() {
     check_on(

@@ -43,3 +43,4 @@ mod teardown;
 mod tenancy;
 mod timers;
 mod tokens;
+mod windows;

@@ -72,14 +72,14 @@ fn a_lost_node_bills_up_to_when_it_was_last_seen() {
               #1 tearing_down core 10 5..3605 ended 40, teardown to 220
               n1 gpu: offline 14 devices [0, 0]
               n1 cpu: offline 8000
-              n1 core: tearing down 20, offline 180
+              n1 core: offline 200
               n2 core: idle 200
             101 refused: node_already
             220 a fenced #0
             220 b fenced #1
               n1 gpu: offline 14 devices [0, 0]
               n1 cpu: offline 8000
-              n1 core: fenced 20, offline 180
+              n1 core: offline 200
               n2 core: idle 200
             230 - returned n1
             230 a unfenced #0

@@ -3,9 +3,25 @@
 use crate::support::{STAGE, Story, check};
 use expect_test::expect;
 use leasehold_engine::command::IssueToken;
-use leasehold_engine::{Command, Engine, Refusal, Request};
+use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_model::limits::{TOKENS_MAX, TOKENS_PER_TENANT_MAX};
-use leasehold_model::{Batch, Identity, Instant, Name, Role, TenantNo, TokenNo, TokenScope};
+use leasehold_model::{
+    AppInstanceNo, Batch, Identity, Instant, Name, NodeNo, Role, TenantNo, TokenNo, TokenScope, UserNo,
+};
+
+/// For `commands`: a scope that mostly fits the role.
+pub(crate) fn some_scope(role: Role, bits: u8, state: &State) -> TokenScope {
+    let tenant = TenantNo(u32::from(bits & 3));
+    let project = state.projects().find(|(_, project)| project.tenant == tenant).map(|(number, _)| number);
+    let of_tenant = matches!(role, Role::TenantAdmin | Role::ProjectMember | Role::AppOperator);
+    TokenScope {
+        tenant: (of_tenant || bits > 250).then_some(tenant),
+        project: project.filter(|_| role == Role::ProjectMember),
+        user: (bits & 0x1c == 0 && role == Role::TenantAdmin).then_some(UserNo(0)),
+        node: (role == Role::NodeAgent).then_some(NodeNo(u32::from(bits & 7))),
+        app_instances: if role == Role::AppOperator { vec![AppInstanceNo(u64::from(bits))] } else { Vec::new() },
+    }
+}
 
 #[test]
 fn nothing_is_done_under_a_token_that_is_not_live() {

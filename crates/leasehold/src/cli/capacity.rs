@@ -2,6 +2,7 @@
 
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs, WatchArgs, pair, priority};
 use super::select::NodesArgs;
+use super::window::{NodeReserveArgs, NodeUnreserveArgs};
 use clap::{Args, Subcommand, ValueEnum};
 use leasehold_api::{BadWeight, Moment, Ttl, Weight, Weights};
 use leasehold_api::{Kind, Strategy, Teardown};
@@ -172,6 +173,12 @@ pub(crate) enum NodeCommand {
     Drain(Box<NodesArgs>),
     /// Resume drained nodes
     Resume(Box<NodesArgs>),
+    /// Reserve nodes for maintenance: nothing runs there from its start until its end
+    Reserve(Box<NodeReserveArgs>),
+    /// List maintenance windows that have not ended
+    Windows,
+    /// Cancel a maintenance window
+    Unreserve(NodeUnreserveArgs),
     /// Declare a node lost; its leases end at the time when it was last seen
     Lose(NodeLoseArgs),
     /// Declare that a lost node has returned

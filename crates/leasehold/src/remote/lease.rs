@@ -132,6 +132,7 @@ fn grant(session: &Session, granted: &Granted, classes: &Classes) -> String {
         .add("pool", &granted.pool)
         .add("priority", word(granted.priority))
         .add("until", deadline(granted.expires_at))
+        .maybe("shortened by", granted.capped_by_window_id.map(|window| format!("maintenance window {window}")))
         .maybe("shortened by", granted.capped_by_quota_id.map(|quota| format!("the burst limit of quota {quota}")));
     let over: Vec<String> = granted.over_soft_quota_ids.iter().map(u32::to_string).collect();
     let details = details.maybe("over soft quota", (!over.is_empty()).then(|| over.join(", ")));

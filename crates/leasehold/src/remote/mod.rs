@@ -37,6 +37,7 @@ mod token;
 mod units;
 mod waste;
 mod watch;
+mod window;
 
 pub(crate) use audit::run as audit;
 pub(crate) use failure::plain;

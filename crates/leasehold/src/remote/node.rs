@@ -55,6 +55,9 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
             let reason = args.reason.body();
             change_some(session, &args, false, |name| client.resume_node(name, &reason)).await
         }
+        NodeCommand::Reserve(args) => super::window::reserve(session, *args).await,
+        NodeCommand::Windows => super::window::list(session).await,
+        NodeCommand::Unreserve(args) => super::window::unreserve(session, args).await,
         NodeCommand::Lose(args) => {
             let last_seen = session.times.past("--last-seen", args.last_seen.as_ref())?;
             let call = client.lose_node(&args.name, &LoseNode { last_seen });
@@ -308,6 +311,7 @@ fn one(session: &Session, node: &Node, classes: &Classes) -> String {
         .add("state", state(node).0)
         .maybe("drained because", node.drain_reason.as_ref())
         .maybe("custody", (node.custody.state != CustodyState::Open).then(|| super::claim::in_words(&node.custody)))
+        .maybe("maintenance", node.window.as_ref().map(super::window::in_words))
         .maybe("rack", node.rack.as_ref())
         .maybe("zone", node.zone.as_ref())
         .maybe("labels", (!labels.is_empty()).then(|| labels.join(", ")))

@@ -49,7 +49,8 @@ fn is_in(node: &Node, state: NodeState) -> bool {
     }
 }
 
-async fn placed(session: &Session, place: &PlaceArgs) -> Result<Vec<Node>, Failed> {
+/// The nodes of a place, in order of their numbers.
+pub(super) async fn placed(session: &Session, place: &PlaceArgs) -> Result<Vec<Node>, Failed> {
     let call = session.client.list_nodes().maybe("pool", place.pool.as_ref()).query("limit", PAGE_MAX);
     let fits = |asked: &Option<String>, has: &Option<String>| asked.is_none() || asked == has;
     let mut all = call.all().await?;

@@ -1,7 +1,9 @@
 //! The answers to lease requests: grants and denials.
 
 use crate::codec::{DecodeError, Field, Reader, put_varint};
-use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo};
+use crate::id::{
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, QuotaNo, WindowNo,
+};
 use crate::instant::Span;
 use crate::limits::{CLASSES_PER_REQUEST_MAX, LABELS_PER_NODE_MAX, QUOTAS_PER_TENANT_MAX};
 use crate::name::Name;
@@ -53,6 +55,8 @@ pub struct Granted {
     pub weighing: Option<Weighing>,
     /// Required labels of the node. Those of a gang are in its allocation.
     pub labels: Vec<(Name, Name)>,
+    /// The maintenance window that shortened the TTL, if one did.
+    pub capped_by_window: Option<WindowNo>,
 }
 
 impl Granted {
@@ -70,6 +74,7 @@ impl Granted {
             self.profile.is_some(),
             self.weighing.is_some(),
             !self.labels.is_empty(),
+            self.capped_by_window.is_some(),
         ])
     }
 }
@@ -122,6 +127,9 @@ impl Field for Granted {
         if !self.labels.is_empty() {
             put_labels(&self.labels, out);
         }
+        if let Some(window) = self.capped_by_window {
+            window.put(out);
+        }
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -156,6 +164,7 @@ impl Granted {
             profile: None,
             weighing: None,
             labels: Vec::new(),
+            capped_by_window: None,
         };
         let members = r.count(CLASSES_PER_REQUEST_MAX)?;
         if members == 0 {
@@ -168,7 +177,7 @@ impl Granted {
             }
         }
         let flags = r.varint()?;
-        if flags >> 12 != 0 {
+        if flags >> 13 != 0 {
             return Err(DecodeError::BadCode { field: "grant flags", code: flags });
         }
         let bit = |n: u32| flags >> n & 1 == 1;
@@ -212,6 +221,9 @@ impl Granted {
         }
         if bit(11) {
             granted.labels = get_labels(r)?;
+        }
+        if bit(12) {
+            granted.capped_by_window = Some(Field::get(r)?);
         }
         Ok(granted)
     }

@@ -74,7 +74,7 @@ pub(crate) fn users() -> impl Strategy<Value = UserNo> {
 fn pools() -> impl Strategy<Value = PoolNo> {
     u32s().prop_map(PoolNo)
 }
-fn nodes() -> impl Strategy<Value = NodeNo> {
+pub(crate) fn nodes() -> impl Strategy<Value = NodeNo> {
     u32s().prop_map(NodeNo)
 }
 fn classes() -> impl Strategy<Value = ClassNo> {
@@ -217,8 +217,9 @@ fn granted() -> impl Strategy<Value = Granted> {
         option::of(profiles()),
         option::of(weighings()),
     );
-    (place, members(), any::<bool>(), any::<bool>(), optional, labels()).prop_map(
-        |(place, members, sensitive, control_plane, optional, labels)| {
+    let window = option::of(u32s().prop_map(WindowNo));
+    (place, members(), any::<bool>(), any::<bool>(), optional, labels(), window).prop_map(
+        |(place, members, sensitive, control_plane, optional, labels, capped_by_window)| {
             let (first_lease, node, pool, ttl, priority, rules_version) = place;
             let (
                 correlation,
@@ -251,6 +252,7 @@ fn granted() -> impl Strategy<Value = Granted> {
                 profile,
                 weighing,
                 labels,
+                capped_by_window,
             }
         },
     )
@@ -461,6 +463,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
             |(quota, scope, measure, limit, temporary)| QuotaPut { quota, scope, measure, limit, temporary },
         )),
         body(quotas().prop_map(|quota| QuotaUntilReached { quota })),
+        crate::arbitrary_windows::bodies(),
         body(quotas().prop_map(|quota| QuotaDeleted { quota })),
         body(quotas().prop_map(|quota| BurstEnded { quota })),
         body(node_puts()),

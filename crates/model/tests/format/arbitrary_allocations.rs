@@ -159,11 +159,13 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
 
 /// What the leases of a record belong to.
 pub(crate) fn belongs_to() -> impl Strategy<Value = Option<BelongsTo>> {
+    option::of(some_belongs_to())
+}
+pub(crate) fn some_belongs_to() -> impl Strategy<Value = BelongsTo> {
     let correlation =
         prop_oneof![any::<u128>().prop_map(Correlation::Given), any::<u64>().prop_map(Correlation::Derived)];
-    let belongs_to = (option::of(any::<u64>()), correlation).prop_map(|(allocation, correlation)| BelongsTo {
+    (option::of(any::<u64>()), correlation).prop_map(|(allocation, correlation)| BelongsTo {
         allocation: allocation.map(leasehold_model::AllocationNo),
         correlation,
-    });
-    option::of(belongs_to)
+    })
 }

@@ -6,6 +6,7 @@
 mod arbitrary;
 mod arbitrary_allocations;
 mod arbitrary_quotas;
+mod arbitrary_windows;
 mod golden_bytes;
 mod of_journals;
 mod refusals;

@@ -78,7 +78,7 @@ fn grants_and_denials_are_bounded() {
     assert!(matches!(refused::<Granted>(&grant(0, &[0])), Forbidden(_)));
     assert!(matches!(refused::<Granted>(&grant(17, &[0])), Forbidden(_)));
     assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x01, 0])), Forbidden(_)), "no quotas, written out");
-    assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x20])), BadCode { .. }), "flag 12");
+    assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x40])), BadCode { .. }), "flag 13");
     assert!(matches!(refused::<Granted>(&grant(1, &[0x80, 0x10, 0])), Forbidden(_)), "no labels, written out");
     let denied = |asks: u8| [&[0, asks][..], &[0, 1].repeat(usize::from(asks)), &[4, 2, 1, 3, 0, 1, 0]].concat();
     assert!(Denied::from_bytes(&denied(16)).is_ok());

@@ -59,6 +59,7 @@ pub(crate) fn granted() -> Granted {
         profile: None,
         weighing: None,
         labels: Vec::new(),
+        capped_by_window: None,
     }
 }
 
@@ -497,6 +498,27 @@ fn later_bodies() -> Vec<Body> {
             spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]),
             when_over_quota: None,
             node: Some(NodeNo(300)),
+        }
+        .into(),
+        Granted { capped_by_window: Some(WindowNo(3)), ..granted() }.into(),
+        WindowPut {
+            window: WindowNo(2),
+            nodes: Nodes(vec![NodeNo(3), NodeNo(7)]),
+            from: Instant(1_000_000_000),
+            until: Instant(4_600_000_000_000),
+            reason: Some(name("firmware")),
+        }
+        .into(),
+        WindowStarted { window: WindowNo(2), nodes: Nodes(vec![NodeNo(3), NodeNo(7)]) }.into(),
+        WindowEnded { window: WindowNo(2), nodes: Nodes(vec![NodeNo(3), NodeNo(7)]), begun: true, cancelled: false }
+            .into(),
+        WindowAnnounced {
+            window: WindowNo(2),
+            from: Instant(1_000_000_000),
+            until: Instant(4_600_000_000_000),
+            reason: None,
+            leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
+            belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
         }
         .into(),
     ]

@@ -12,6 +12,8 @@ pub(super) enum NodeEvent {
     Put(NodePut),
     Deleted,
     Drained(bool),
+    /// A maintenance window of the node began, or ended.
+    InWindow(bool),
     /// When it was last seen, while it is lost.
     Lost(Option<Instant>),
     /// Being wiped, or quarantined.
@@ -55,6 +57,8 @@ struct Still {
 struct Standing {
     put: Option<NodePut>,
     drained: bool,
+    /// How many windows hold.
+    windows: u32,
     unclean: bool,
     /// It turned out later that it was lost by then.
     lost: bool,
@@ -107,6 +111,8 @@ impl Accounts {
                     NodeEvent::Put(put) => standing.put = Some(put.clone()),
                     NodeEvent::Deleted => standing.put = None,
                     NodeEvent::Drained(drained) => standing.drained = *drained,
+                    NodeEvent::InWindow(true) => standing.windows += 1,
+                    NodeEvent::InWindow(false) => standing.windows -= 1,
                     NodeEvent::Lost(_) => {}
                     NodeEvent::Unclean(unclean) => standing.unclean = *unclean,
                 }
@@ -130,7 +136,11 @@ impl Accounts {
             match event {
                 NodeEvent::Lost(Some(last_seen)) => lost = Some(*last_seen),
                 NodeEvent::Lost(None) => losses.extend(lost.take().map(|from| (from, *at))),
-                NodeEvent::Drained(_) | NodeEvent::Unclean(_) | NodeEvent::Put(_) | NodeEvent::Deleted => {}
+                NodeEvent::Drained(_)
+                | NodeEvent::InWindow(_)
+                | NodeEvent::Unclean(_)
+                | NodeEvent::Put(_)
+                | NodeEvent::Deleted => {}
             }
         }
         losses.extend(lost.map(|from| (from, Instant::MAX)));
@@ -167,7 +177,7 @@ fn quanta_at<'a>(
     }
     let taken = shares.held + shares.tearing_down + shares.reserved + shares.fenced;
     let free = capacity.checked_sub(taken).expect("a node has what it holds");
-    if standing.drained || standing.unclean {
+    if standing.drained || standing.windows > 0 || standing.unclean {
         shares.offline = free;
     } else {
         shares.idle = free;

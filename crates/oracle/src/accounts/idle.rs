@@ -108,7 +108,8 @@ impl Accounts {
                 NodeEvent::Drained(false) => outages.extend(drained.take().map(|from| (from, *at))),
                 NodeEvent::Lost(Some(last_seen)) => lost = Some(*last_seen),
                 NodeEvent::Lost(None) => outages.extend(lost.take().map(|from| (from, *at))),
-                NodeEvent::Put(_) | NodeEvent::Deleted | NodeEvent::Unclean(_) => {}
+                // A claimed node has no maintenance windows.
+                NodeEvent::Put(_) | NodeEvent::Deleted | NodeEvent::Unclean(_) | NodeEvent::InWindow(_) => {}
             }
         }
         outages.extend(drained.into_iter().chain(lost).map(|from| (from, Instant::MAX)));

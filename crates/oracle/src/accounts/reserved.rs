@@ -83,7 +83,7 @@ impl Accounts {
             self.nodes.iter().filter(|(_, node, _)| *node == share.node).filter_map(|(_, _, event)| match event {
                 NodeEvent::Put(put) => Some(Some(put)),
                 NodeEvent::Deleted => Some(None),
-                NodeEvent::Drained(_) | NodeEvent::Lost(_) | NodeEvent::Unclean(_) => None,
+                NodeEvent::Drained(_) | NodeEvent::InWindow(_) | NodeEvent::Lost(_) | NodeEvent::Unclean(_) => None,
             });
         let put = puts.next_back().flatten();
         let capacity = put.and_then(|put| put.capacity.iter().find(|(class, _)| *class == share.class));

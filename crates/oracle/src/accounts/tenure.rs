@@ -67,6 +67,8 @@ pub struct Tenure {
     /// Whether the record of its end also closed it.
     pub(super) at_once: bool,
     pub(super) revoked: Ending,
+    /// Whether it counts as preempted although its holder releases it.
+    pub(super) charged_as_preempted: bool,
 }
 
 impl Tenure {
@@ -100,6 +102,7 @@ impl Tenure {
             closed_at: None,
             at_once: false,
             revoked: Ending::Plain,
+            charged_as_preempted: false,
         }
     }
     pub fn value(&self, by: By) -> Option<String> {
@@ -156,6 +159,13 @@ impl Accounts {
             Body::NodeDeleted(gone) => self.nodes.push((stamp, gone.node, NodeEvent::Deleted)),
             Body::NodeDrained(n) => self.nodes.push((stamp, n.node, NodeEvent::Drained(true))),
             Body::NodeResumed(n) => self.nodes.push((stamp, n.node, NodeEvent::Drained(false))),
+            Body::WindowStarted(begun) => {
+                self.nodes.extend(begun.nodes.0.iter().map(|node| (stamp, *node, NodeEvent::InWindow(true))));
+            }
+            Body::WindowEnded(ended) => {
+                let drained = ended.nodes.0.iter().filter(|_| ended.begun);
+                self.nodes.extend(drained.map(|node| (stamp, *node, NodeEvent::InWindow(false))));
+            }
             Body::NodeLost(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(Some(n.last_seen)))),
             Body::NodeReturned(n) => self.nodes.push((stamp, n.node, NodeEvent::Lost(None))),
             Body::NodesClaimed(claimed) => claimed.nodes.0.iter().for_each(|node| self.claimed(record, *node)),
@@ -172,14 +182,24 @@ impl Accounts {
                 renewed.renewals.iter().for_each(|renewal| self.tenure(renewal.lease).to = renewal.expires_at);
             }
             Body::Released(released) => {
-                released.leases.leases().for_each(|lease| self.end(lease, record, Ending::Plain, released.closed));
+                for lease in released.leases.leases() {
+                    // SEMANTICS 11: a preempted lease that is released within its grace is charged as preempted.
+                    let evicted = self.tenure(lease).charged_as_preempted;
+                    let why = if evicted { Ending::Preempted } else { Ending::Plain };
+                    self.end(lease, record, why, released.closed);
+                }
             }
             Body::Expired(expired) => {
                 expired.leases.0.iter().for_each(|lease| self.end(*lease, record, Ending::Plain, expired.closed));
             }
             Body::Revoked(revoked) => {
                 let why = record.reason.map_or(Ending::Plain, ending);
-                revoked.leases.0.iter().for_each(|lease| self.tenure(*lease).revoked = why);
+                // Since rules version 4, which also seals whose leases they are.
+                let since_4 = revoked.belongs_to.is_some();
+                for lease in &revoked.leases.0 {
+                    let tenure = self.tenure(*lease);
+                    (tenure.revoked, tenure.charged_as_preempted) = (why, since_4 && why == Ending::Preempted);
+                }
             }
             Body::TeardownStarted(started) => {
                 for lease in &started.leases.0 {
@@ -203,7 +223,7 @@ impl Accounts {
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
             | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
             | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
-            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::BudgetsPut(_)
+            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowAnnounced(_) | Body::BudgetsPut(_)
             | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)

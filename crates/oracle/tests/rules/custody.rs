@@ -29,7 +29,8 @@ fn only_an_empty_node_in_service_that_nobody_has_is_claimed() {
     check(&format!("{CLAIMED} 20 claim 1 user=2"), "claim");
     check(&format!("{CLAIMED} 20 claim 1 tenant=2 user=3"), "claim");
     check(&format!("{CLAIMED} 20 claim 2 tenant=2 user=3"), "ok");
-    check("5 drain 1\n10 claim 1 user=1", "claim");
+    // An operator may claim a drained node; the same append must resume it.
+    check("5 drain 1\n10 claim 1 user=1\n11 drain 2", "follows");
     check("5 lost 1 seen=4\n10 claim 1 user=1", "claim");
     check("5 grant 1 1:7:1\n10 claim 1 user=1", "claim");
     check("5 grant 1 1:7:1\n6 release 1\n10 claim 1 user=1", "claim");

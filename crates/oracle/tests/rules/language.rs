@@ -11,7 +11,7 @@ use leasehold_model::{
     Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, FurtherScope, HolderScope, Idempotency, Instant,
     LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause,
     QuotaNo, QuotaScope, Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TemporaryLimit, TenantNo,
-    TenantSettings, TokenNo, TokenScope, UserNo,
+    TenantSettings, TokenNo, TokenScope, UserNo, WindowNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -356,6 +356,7 @@ fn granted(line: &Line<'_>) -> body::Granted {
         profile: None,
         weighing: line.flag("chosen").then_some(leasehold_model::Weighing::Strategy(Strategy::BinPack)),
         labels: Vec::new(),
+        capped_by_window: line.option("capped_by_window").map(WindowNo),
     }
 }
 

@@ -33,36 +33,46 @@ fn the_best_node_is_the_one_with_the_highest_score() {
     check(
         "",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     check(
         "10 grant 1 1:21:111",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(1), devices: [8], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(1), devices: [8], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     // Equal: the lower number.
     check(
         "10 grant 1 1:14:11",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(1), devices: [4], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(1), devices: [4], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     check(
         "10 drain 2",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     // Devices come first in the order of asks, and in the order of the request in the answer.
     check(
         "10 grant 1 2:99999",
         &asking(&[(2, 5), (1, 7)]),
         expect![
-            "Granted { node: NodeNo(1), devices: [0, 1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"
+            "Granted { node: NodeNo(1), devices: [0, 1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
         ],
     );
     check(
         "",
         &asking(&[(2, 5)]),
-        expect!["Granted { node: NodeNo(1), devices: [0], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(1), devices: [0], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
 }
 
@@ -72,19 +82,25 @@ fn pools_and_nodes_asked_for_narrow_the_search() {
     check(
         more,
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(3), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(3), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     let in_first = RequestFacts { pool: Some(PoolNo(1)), ..asking(&[(1, 7)]) };
     check(
         more,
         &in_first,
-        expect!["Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     let on_first = RequestFacts { node: Some(NodeNo(1)), ..asking(&[(1, 7)]) };
     check(
         more,
         &on_first,
-        expect!["Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     let elsewhere = RequestFacts { pool: Some(PoolNo(2)), ..on_first.clone() };
     check(more, &elsewhere, expect![[r#"Refused("node_not_in_pool")"#]]);
@@ -97,7 +113,9 @@ fn pools_and_nodes_asked_for_narrow_the_search() {
     check(
         "5 pool 2 ttl_max=999\n5 node 3 pool=2 1:7\n",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
 }
 
@@ -106,7 +124,9 @@ fn quotas_shape_the_answer() {
     check(
         "5 quota 1 class=1 node=2 hard=0",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(1), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
     // The first node with room that is refused names the cause: node 2 has less free than node 1.
     check(
@@ -130,20 +150,22 @@ fn quotas_shape_the_answer() {
         "5 quota 1 class=1 node=2 soft=0\n5 quota 2 class=1 soft=1",
         &asking(&[(1, 7)]),
         expect![
-            "Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [QuotaNo(1), QuotaNo(2)], capped_by: None }"
+            "Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [QuotaNo(1), QuotaNo(2)], capped_by: None, capped_by_window: None }"
         ],
     );
     check(
         "5 quota 1 class=1 burst=0:28:500\n5 quota 2 class=1 burst=0:28:400",
         &asking(&[(1, 7)]),
         expect![
-            "Granted { node: NodeNo(2), devices: [1], ttl: Span(400000000000), over_soft: [], capped_by: Some(QuotaNo(2)) }"
+            "Granted { node: NodeNo(2), devices: [1], ttl: Span(400000000000), over_soft: [], capped_by: Some(QuotaNo(2)), capped_by_window: None }"
         ],
     );
     check(
         "5 quota 1 class=1 burst=0:28:1000",
         &asking(&[(1, 7)]),
-        expect!["Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None }"],
+        expect![
+            "Granted { node: NodeNo(2), devices: [1], ttl: Span(1000000000000), over_soft: [], capped_by: None, capped_by_window: None }"
+        ],
     );
 }
 

@@ -9,12 +9,15 @@ use leasehold_model::{Instant, NodeNo, Priority};
 impl Explainer<'_> {
     pub(crate) fn node_explained(&self, view: View<'_>, number: NodeNo, at: Instant) -> Option<api::NodeExplanation> {
         let node = self.state.node(number)?;
-        let why = match (node.lost, node.drained) {
+        let why = match (node.lost, node.is_drained()) {
             (true, _) if node.agent.is_none() => {
                 "It is lost: an operator declared it lost. It gets work again when it returns."
             }
             (true, _) => {
                 "It is lost: its agent stopped sending heartbeats, or an operator declared it lost. It gets work again when it returns."
+            }
+            (false, true) if !node.drained => {
+                "It is reserved for maintenance. It gets work again when the maintenance window ends or is cancelled."
             }
             (false, true) => {
                 "It is drained: an operator took it out of service. It gets work again when it is resumed."

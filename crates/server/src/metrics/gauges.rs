@@ -155,7 +155,7 @@ pub(super) fn nodes(page: &mut Page, now: &Now) {
                 hot += u64::from(heat > 0);
                 hottest = hottest.max(heat);
                 // A state that needs an operator takes precedence.
-                let state = match (node.custody.word(), node.lost, node.drained) {
+                let state = match (node.custody.word(), node.lost, node.is_drained()) {
                     ("quarantined", ..) => "quarantined",
                     (_, true, _) => "lost",
                     (_, _, true) => "drained",

@@ -10,7 +10,7 @@ use crate::show_custody::claimed_node;
 use leasehold_api::{ClaimList, ClaimPut, NewClaim, Problem, ReleaseNodes, ReportWipe};
 use leasehold_cell::Sealed;
 use leasehold_engine::{Claim, Command, Custody, State, command};
-use leasehold_model::NodeNo;
+use leasehold_model::{NodeNo, Role};
 
 /// As in requests for leases, everybody may refer to nodes by name.
 fn nodes(state: &State, written: &[String]) -> Result<Vec<NodeNo>, Problem> {
@@ -41,7 +41,11 @@ pub(super) async fn claim_nodes(context: Context) -> Answer {
         };
         Ok::<_, Problem>((holder.identity(state, caller)?, nodes(state, &new.nodes)?))
     })?;
-    let sealed = context.seal_for(identity, Command::ClaimNodes(nodes.clone())).await?;
+    let command = match caller.role {
+        Role::Operator => Command::ClaimForUser(nodes.clone()),
+        _ => Command::ClaimNodes(nodes.clone()),
+    };
+    let sealed = context.seal_for(identity, command).await?;
     put(&context, 201, &sealed, &nodes)
 }
 

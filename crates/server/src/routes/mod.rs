@@ -29,6 +29,7 @@ mod times;
 mod tokens;
 mod usage;
 mod waste;
+mod windows;
 
 use crate::app::App;
 use crate::context::{Answer, Context, problem_response};
@@ -55,7 +56,7 @@ mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
         events::*, explain::*, forecast::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, status::*,
-        tenancy::*, tokens::*, usage::*, waste::*,
+        tenancy::*, tokens::*, usage::*, waste::*, windows::*,
     };
 }
 

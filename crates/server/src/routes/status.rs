@@ -84,7 +84,7 @@ impl Seen {
         counts.all += 1;
         counts.without_agent += u64::from(node.agent.is_none());
         // A state that needs an operator takes precedence.
-        let state = match (node.custody, node.lost, node.drained) {
+        let state = match (node.custody, node.lost, node.is_drained()) {
             (Custody::Quarantined { .. }, ..) => &mut counts.quarantined,
             (_, true, _) => &mut counts.lost,
             (_, _, true) => &mut counts.drained,

@@ -164,3 +164,20 @@ async fn limits_on_claims_say_their_three_numbers() {
     world.post("/api/v1/claims", claim(&["n9"], "clinic", "ada")).await.expect(404);
     world.post("/api/v1/claims", claim(&["n1"], "clinic", "ada")).await.expect(201);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_operator_claims_a_drained_node_for_a_user() {
+    let world = hospital().await;
+    let ada =
+        json!({ "name": "ada", "role": "project_member", "tenant": "clinic", "project": "clinic", "user": "ada" });
+    let ada = token(&world, ada).await;
+    world.post("/api/v1/nodes/n1/drain", json!({})).await.expect(200);
+    let own = world.send(Some(&ada), Method::Post, "/api/v1/claims", Some(json!({ "nodes": ["n1"] }))).await;
+    assert_eq!(own.expect(409)["code"], "node_not_ready");
+    let claimed = world.post("/api/v1/claims", claim(&["n1"], "clinic", "ada")).await.expect(201);
+    assert_eq!(claimed["nodes"][0]["custody"]["holder"]["user"], "ada");
+    let node = world.get("/api/v1/nodes/n1").await.expect(200);
+    assert_eq!(node["drained"], json!(false), "{node}");
+    assert_eq!(world.post("/api/v1/leases", sensitive(&json!({}))).await.expect(201)["node"], "n1");
+    world.stop().await;
+}

@@ -1,6 +1,6 @@
 //! The state in the fields of rules version 3, field by field: a field that is added later does not show here.
 
-use leasehold_engine::{Allocation, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
+use leasehold_engine::{Allocation, CapacitySplit, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{
     AllocationSpec, Budgets, FurtherScope, Instant, LimitKind, Name, NodeScope, Profile, QuotaScope, ResourceKind,
@@ -135,7 +135,18 @@ fn node(state: &State, node: &Node) -> Value {
 
 fn capacity(node: &Node) -> impl Iterator<Item = Value> + '_ {
     node.classes.iter().map(|class| {
-        let split = node.split(class.class);
+        let split = match node.lost {
+            // As it was shown when the journals were frozen; since then all of a lost node is offline.
+            true => CapacitySplit {
+                held: class.held,
+                tearing_down: class.tearing_down,
+                reserved: class.reserved,
+                fenced: class.fenced,
+                offline: class.free(),
+                idle: 0,
+            },
+            false => node.split(class.class),
+        };
         json!({
             "node": node.number.0,
             "class": class.class.0,

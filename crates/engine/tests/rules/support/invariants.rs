@@ -20,11 +20,17 @@ pub(crate) fn balance(state: &State) {
             };
             let split = node.split(class.class);
             assert_eq!(split.total(), class.capacity, "the six parts of {} add up", node.name);
-            assert_eq!(split.held, sum(Phase::is_held));
-            assert_eq!(split.tearing_down, sum(Phase::is_tearing_down));
-            assert_eq!(split.fenced, sum(|phase| phase == Phase::Fenced));
+            assert_eq!(class.held, sum(Phase::is_held));
+            assert_eq!(class.tearing_down, sum(Phase::is_tearing_down));
+            assert_eq!(class.fenced, sum(|phase| phase == Phase::Fenced));
             let kept: u64 = state.reserved(node.number, class.class).iter().sum();
-            assert_eq!(split.reserved, kept, "what is kept on {}", node.name);
+            assert_eq!(class.reserved, kept, "what is kept on {}", node.name);
+            let shown = (split.held, split.tearing_down, split.fenced, split.reserved);
+            if node.lost {
+                assert_eq!((split.offline, shown), (class.capacity, (0, 0, 0, 0)), "all of {} is offline", node.name);
+            } else {
+                assert_eq!(shown, (class.held, class.tearing_down, class.fenced, class.reserved));
+            }
             let gives = node.is_in_service() && matches!(node.custody, Custody::Open | Custody::Claimed(_));
             assert_eq!(if gives { split.offline } else { split.idle }, 0);
             if class.per_device > 0 {

@@ -15,7 +15,7 @@ use expect_test::Expect;
 use leasehold_engine::command::{
     Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
     PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
-    ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
+    ReportWipe, RequestLease, ReserveNodes, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::{PerPriority, PoolQueue};
@@ -23,7 +23,7 @@ use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, FurtherScope, HolderScope,
     Identity, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
     QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota, quantity,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota, WindowNo, quantity,
 };
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -331,28 +331,32 @@ impl Story {
                 node: self.node(first),
                 last_seen: self.names.read_time(line.options["seen"]),
             }),
+            "reserve" => {
+                let nodes = line.words.iter().map(|node| self.node(node)).collect();
+                let [from, until] = ["from", "until"].map(|at| line.options.get(at).map(|at| self.names.read_time(at)));
+                Command::ReserveNodes(ReserveNodes { nodes, from, until: until.expect("an end"), reason: None })
+            }
+            "unreserve" => Command::UnreserveNodes(WindowNo(first.parse().expect("the number of a window"))),
             "claim" => Command::ClaimNodes(line.words.iter().map(|node| self.node(node)).collect()),
+            "claim-for" => Command::ClaimForUser(line.words.iter().map(|node| self.node(node)).collect()),
             "giveback" => Command::ReleaseNodes(line.words.iter().map(|node| self.node(node)).collect()),
-            "wiped" | "unclean" => Command::ReportWipe(ReportWipe {
-                node: self.node(first),
-                generation: line.number("generation"),
-                clean: verb == "wiped",
-            }),
+            "wiped" | "unclean" => {
+                let (node, generation, clean) = (self.node(first), line.number("generation"), verb == "wiped");
+                Command::ReportWipe(ReportWipe { node, generation, clean })
+            }
             "unquarantine" => Command::ClearQuarantine(self.node(first)),
             "beat" => Command::Heartbeat(leasehold_engine::command::Nothing {}),
             "key" => Command::RotateKey(leasehold_engine::command::RotateKey {
                 new_key: [first.parse().expect("a byte"); 32],
             }),
-            "agent" => Command::RegisterAgent(RegisterAgent {
-                node: self.node(first),
-                instance: line.number("instance").expect("an instance"),
-                takeover: line.flag("takeover"),
-            }),
+            "agent" => {
+                let (instance, takeover) = (line.number("instance").expect("an instance"), line.flag("takeover"));
+                Command::RegisterAgent(RegisterAgent { node: self.node(first), instance, takeover })
+            }
             "detach" => Command::DetachAgent(self.node(first)),
             "condition" => {
                 let level = |option: &str| {
-                    let word = line.options.get(option);
-                    word.map_or(Level::Normal, |word| Level::from_word(word).expect("a level"))
+                    line.options.get(option).map_or(Level::Normal, |word| Level::from_word(word).expect("a level"))
                 };
                 Command::ReportCondition(ReportCondition {
                     node: self.node(first),

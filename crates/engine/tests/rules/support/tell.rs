@@ -361,6 +361,14 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             });
             format!("quota {}: {}{until}", names.quota(q.quota), limit(q.limit))
         }
+        Body::WindowPut(w) => {
+            let (from, until) = (names.time(w.from), names.time(w.until));
+            format!("{} on {} from {from} until {until}", w.window, nodes(state, &w.nodes))
+        }
+        Body::WindowStarted(w) => format!("{} began", w.window),
+        Body::WindowEnded(w) if w.cancelled => format!("{} cancelled", w.window),
+        Body::WindowEnded(w) => format!("{} ended", w.window),
+        Body::WindowAnnounced(w) => format!("told of {}: {}", w.window, all(&w.leases)),
         Body::QuotaUntilReached(q) => format!("temporary limit of {} ended", names.quota(q.quota)),
         Body::AgentRegistered(agent) => {
             let (node, generation) = (node(state, agent.node), agent.generation);
@@ -447,6 +455,9 @@ fn grant(granted: &Granted, stamp: Instant, names: &Names, state: &State) -> Str
     }
     for quota in &granted.over_soft {
         write!(text, ", over soft {}", names.quota(*quota)).expect("text grows");
+    }
+    if let Some(window) = granted.capped_by_window {
+        write!(text, ", capped by {window}").expect("text grows");
     }
     if let Some(quota) = granted.capped_by {
         write!(text, ", capped by {}", names.quota(quota)).expect("text grows");
