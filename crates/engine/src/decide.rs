@@ -163,7 +163,9 @@ impl Engine {
         let first = self.state.size();
         let (identity, key) = (&request.identity, request.key.as_ref());
         let mut draft = Draft { engine: self, out, now, identity, key, first, count: 0 };
-        let refused = draft.command(&request.command)?;
+        let done = draft.command(&request.command);
+        debug_assert!(done.is_ok() || draft.count == 0, "a command that is refused has no records");
+        let refused = done?;
         assert!(draft.count > 0, "an accepted command has at least one record");
         let records = Sequences { first: draft.first, count: draft.count };
         Ok(Sealed { records, refused, repeated: false })

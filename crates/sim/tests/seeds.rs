@@ -135,6 +135,7 @@ fn regressions() {
         (504_772, "a head whose tenant had used up its quota by other leases kept the next one from being the head"),
         (688, "the engine stopped at a request for what a node had gained and what was kept for another"),
         (2000, "a renewal beside a ceiling that it has nothing to do with was expected to move the queue"),
+        (4611, "a release of parts of a gang beside whole ones completed an allocation and kept its leases"),
         (3589, "a node without a rack counted for a gang whose replicas lie in racks of their own"),
     ] {
         run_seed(seed, 300).unwrap_or_else(|failure| panic!("{what} is back: {failure}"));

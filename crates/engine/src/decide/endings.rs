@@ -61,8 +61,11 @@ impl Draft<'_> {
 
     /// The allocation of a lease, if the command releases only a part of what its gang holds.
     fn partly_released_gang(&self, lease: &Lease, releases: &[ReleaseOne]) -> Option<AllocationNo> {
-        let found = self.state().allocation(lease.of?).filter(|found| found.has_lease(lease.number))?;
-        let named = releases.iter().filter(|one| found.has_lease(one.lease)).count();
+        let state = self.state();
+        let found = state.allocation(lease.of?).filter(|found| found.has_lease(lease.number))?;
+        // Leases that have ended already give nothing back.
+        let is_held = |number: LeaseNo| state.lease(number).is_some_and(|lease| lease.phase.is_held());
+        let named = releases.iter().filter(|one| found.has_lease(one.lease) && is_held(one.lease)).count();
         (named < found.held as usize).then_some(found.number)
     }
 
@@ -75,12 +78,15 @@ impl Draft<'_> {
         });
         let mut whole: BTreeMap<AllocationNo, Vec<LeaseNo>> = BTreeMap::new();
         of.for_each(|(number, lease)| whole.entry(number).or_default().push(lease));
-        for (allocation, named) in whole {
-            let found = self.state().allocation(allocation).expect("it was found above");
-            if named.len() < found.held as usize {
-                return Err(Refusal::LeaseOfAllocation { lease: named[0], allocation });
+        let found = |allocation| state.allocation(allocation).expect("it was found above");
+        // All of them first: a command that is refused has no records.
+        for (allocation, named) in &whole {
+            if named.len() < found(*allocation).held as usize {
+                return Err(Refusal::LeaseOfAllocation { lease: named[0], allocation: *allocation });
             }
-            let identity = found.identity();
+        }
+        let whole: Vec<_> = whole.into_keys().map(|allocation| (allocation, found(allocation).identity())).collect();
+        for (allocation, identity) in whole {
             self.emit_for(&identity, AllocationCompleted { allocation, exit_status: None, storage_written: 0 });
         }
         Ok(())

@@ -248,6 +248,44 @@ fn leases_of_a_gang_are_given_back_whole() {
     );
 }
 
+/// The release named as many leases of the second gang as it holds, one of which had ended already: the first allocation
+/// was completed, and then the command was refused.
+#[test]
+fn a_release_of_parts_of_a_gang_is_refused_for_these_parts_alone() {
+    check_on(
+        RACKS,
+        "
+        0 a submit gpu 1 wall=1h
+        0 a submit gpu 3 x=3 wall=1h
+        1 op revoke #1 grace=30s
+        2 a ready #1
+        3 a release #0 #1 #2
+        3 show allocs
+        4 a release #2 #3
+        ",
+        expect![[r#"
+            0 a @1 submitted
+            0 a @1 placed, attempt 1
+            0 a granted #0 gpu 1[0] on n1 to 3600
+            0 a @2 submitted, 3 replicas
+            0 a @2 placed, attempt 1
+            0 a granted #1 gpu 3[1,2,3] on n1 to 3600
+            0 a granted #2 gpu 3[0,1,2] on n2 to 3600
+            0 a granted #3 gpu 3[0,1,2] on n3 to 3600
+            1 a revoked #1 #2 #3, grace 30s (operator)
+            2 a teardown of #1, ready, closed
+            3 a @1 completed
+            3 a released #0, closed
+            3   but #1: lease_revoked
+            3   but #2: lease_of_allocation
+              @2 running attempt 1, holds 2
+            4 a @2 completed
+            4 a released #2 #3
+            4 a torn down #2 on n2
+        "#]],
+    );
+}
+
 #[test]
 fn replicas_lie_together_or_apart_as_asked() {
     check_on(
