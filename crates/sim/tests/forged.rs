@@ -9,7 +9,7 @@ use leasehold_model::{
 };
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::tell_seed;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 fn oracle() -> Oracle {
     let settings = leasehold_engine::Settings::default();
@@ -23,7 +23,7 @@ fn oracle() -> Oracle {
 }
 
 /// What a record says, changed in one way after another.
-fn forgeries(record: &Record) -> Vec<Record> {
+fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
     let mut forged = Vec::new();
     let mut forge = |change: &dyn Fn(&mut Record)| {
         let mut one = record.clone();
@@ -60,7 +60,9 @@ fn forgeries(record: &Record) -> Vec<Record> {
             body!(Granted, of, of.allocation = None);
         }
         Body::Granted(granted) if granted.sensitive => {
-            body!(Granted, of, of.node = NodeNo(of.node.0 + 1));
+            // Another node of the same user would be legal.
+            let unclaimed = (0..).map(NodeNo).find(|node| !claimed.contains(node)).expect("few nodes are claimed");
+            body!(Granted, of, of.node = unclaimed);
             body!(Granted, of, of.sensitive = false);
             forge(&|one| one.identity.user = None);
         }
@@ -151,12 +153,13 @@ fn forgeries(record: &Record) -> Vec<Record> {
 #[test]
 fn no_forged_decision_passes() {
     let mut tried: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for seed in 0..60 {
+    for seed in 0..120 {
         let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
         let mut judge = oracle();
         let mut last = None;
+        let mut claimed = BTreeSet::new();
         for record in &records {
-            for forged in forgeries(record) {
+            for forged in forgeries(record, &claimed) {
                 // What time alone made due may wait for the minute: silence about it is no breach.
                 if matches!(forged.body, Body::Heartbeat(_)) && last != Some(record.stamp) {
                     continue;
@@ -167,9 +170,14 @@ fn no_forged_decision_passes() {
             }
             judge.observe(record).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
             last = Some(record.stamp);
+            if let Body::NodesClaimed(of) = &record.body {
+                claimed.extend(&of.nodes.0);
+            } else if let Body::NodesReleased(of) = &record.body {
+                of.nodes.0.iter().for_each(|node| _ = claimed.remove(node));
+            }
         }
     }
-    assert!(tried.len() >= 16 && tried.values().all(|n| *n > 5), "{tried:?}");
+    assert!(tried.len() >= 16 && tried.values().all(|n| *n >= 5), "{tried:?}");
 }
 
 /// What somebody sealed that no engine decides (a device that is booked twice, a node that does not exist) is refused by
@@ -181,7 +189,7 @@ fn the_fold_refuses_what_cannot_be_and_does_not_panic() {
         let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
         let mut state = State::new();
         for record in &records {
-            for forged in forgeries(record) {
+            for forged in forgeries(record, &BTreeSet::new()) {
                 refused += u32::from(state.clone().apply(&forged).is_err());
             }
             if let Body::Granted(granted) = &record.body {
