@@ -172,6 +172,20 @@ impl RememberedKeys {
         }
     }
 
+    /// Removes all keys whose time is over at `stamp`. Called before the window grows, which must not bring back keys that
+    /// may have been used again since.
+    pub(crate) fn forget_over(&mut self, stamp: Instant, window: Span, mut removed: impl FnMut(u32, &RememberedKey)) {
+        let chunks = &mut self.chunks;
+        let mut forget = |queue: &mut KeyQueue, window| {
+            while queue.len() > 0 && is_over(queue.oldest(), stamp, window) {
+                let (slot, key) = queue.pop(chunks);
+                removed(slot, &key);
+            }
+        };
+        forget(&mut self.brief, sure(window));
+        self.counted.iter_mut().for_each(|queue| forget(queue, window));
+    }
+
     /// Whether the owner has used so many keys in the time for which keys are sure that it may use no others.
     pub(crate) fn is_full(&self, owner: Option<TenantNo>, now: Instant, window: Span, limits: KeyLimits) -> bool {
         let queue = self.counted.get(owner_index(owner));

@@ -131,3 +131,18 @@ fn memory_is_returned_when_all_keys_are_gone() {
         assert_eq!(world.keys.chunks.pages_in_memory(), 0);
     }
 }
+
+/// A key that is over is removed a little later. A window that grows in the meantime does not bring it back: it may have
+/// been used again.
+#[test]
+fn a_window_that_grows_brings_no_key_back() {
+    let mut world = World::default();
+    let (first, brief) = (world.add(0, KeptAs::Counted(TENANT)), world.add(0, KeptAs::Brief));
+    let second = world.add(86_000, KeptAs::Counted(Some(TenantNo(0))));
+    let World { keys, index, .. } = &mut world;
+    let longer = Span::from_secs(2 * 86_400);
+    keys.forget_over(Instant::from_secs(86_400), WINDOW, |slot, key| index.remove(slot, key));
+    let knows = |scope| index.find(keys, scope, Instant::from_secs(86_400), longer).is_some();
+    assert_eq!([first, brief, second].map(knows), [false, false, true]);
+    assert_eq!(keys.len(), 1);
+}

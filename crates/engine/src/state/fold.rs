@@ -132,6 +132,10 @@ impl State {
             Body::Preempted(_) => return Err("a kind of record that no version writes"),
             Body::KeyRotated(rotation) => self.public_key = rotation.new_key,
             Body::SettingsChanged(s) => {
+                let window = self.settings.idempotency_window;
+                if s.idempotency_window > window {
+                    self.idempotency_keys.forget_over(stamp, window, |slot, key| to.key_forgotten(slot, key));
+                }
                 self.settings = Settings {
                     ttl_max: s.ttl_max,
                     grace_default: s.grace_default,

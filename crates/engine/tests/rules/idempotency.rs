@@ -1,6 +1,6 @@
 //! Keys: what was sealed under one is answered again (SEMANTICS 4).
 
-use crate::support::check;
+use crate::support::{STAGE, Story, check};
 use expect_test::expect;
 
 #[test]
@@ -125,6 +125,32 @@ fn a_key_that_is_over_may_be_used_for_something_else() {
             1001 refused: idempotency_mismatch
         "#]],
     );
+}
+
+/// The first key was over when it was used again, and not yet removed. A longer window brought it back, beside the
+/// second one, and no snapshot could be restored.
+#[test]
+fn a_longer_window_does_not_bring_back_a_key_that_was_over() {
+    // A record removes keys of one tenant; which one depends on how many records there were.
+    for records in 0..3 {
+        let mut story = Story::on(STAGE);
+        let renewals = "1 b renew #1 ttl=1h\n".repeat(records);
+        story.play(&format!(
+            "
+            0 op settings window=1000s
+            0 a grant core 1 key=k
+            0 b grant core 1 key=k
+            {renewals}
+            1000 a grant core 2 key=k
+            1000 op settings window=5000s
+            1001 a grant core 2 key=k
+            1001 a grant core 1 key=k
+            1002 b grant core 1
+            "
+        ));
+        let told = story.text;
+        assert!(told.contains("1001 repeated") && told.contains("1001 refused: idempotency_mismatch"), "{told}");
+    }
 }
 
 /// Renewals, releases, readiness and activity are idempotent by nature (SEMANTICS 11).
