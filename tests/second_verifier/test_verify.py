@@ -841,7 +841,7 @@ class Form(Case):
             (36, uv(1) + u8(0) + u8(0) + u8(2), "bool"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + uv(0) + uv(0), "items"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + uv(17), "items"),
-            (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x1000), "unknown flags"),
+            (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x2000), "unknown flags"),
             (41, fx.opt(None) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(3) + uv(1) * 3 + uv(0), "unknown flags"),
             (41, fx.opt(None) + uv(0) + scaled(1) + u8(1) + uv(1) + u8(3) + uv(1) * 3 + uv(0x20), "unknown flags"),
             (40, uv(1) * 3 + scaled(5) + u8(2) + uv(3) + fx.many([uv(1) * 3]) + uv(0x200) + uv(5), "unknown levels"),
