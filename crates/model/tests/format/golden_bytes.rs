@@ -286,6 +286,12 @@ fn every_kind_has_these_bytes() {
             7a0000faed51728618700001e01203
         70 allocation.submitted
             7b0000faed517286184600000100070102000000000000000000000000000002ac02
+        111 head.protected
+            7c0000faed517286186f00ac0204030100a902
+        114 project.pool_put
+            7d0000faed517286187200ac020103
+        113 settings.queue_changed
+            7e0000faed517286187100c070
     "#]].assert_eq(&shown);
 }
 

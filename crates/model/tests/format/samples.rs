@@ -499,6 +499,14 @@ fn later_bodies() -> Vec<Body> {
             node: Some(NodeNo(300)),
         }
         .into(),
+        HeadProtected {
+            allocation: AllocationNo(300),
+            rules_version: 4,
+            nodes: [NodeNo(1), NodeNo(2), NodeNo(300)].into_iter().collect(),
+        }
+        .into(),
+        ProjectPoolPut { project: ProjectNo(300), pool: PoolNo(1), access: PoolAccess::Paused }.into(),
+        QueueChanged { head_wait_max: Span::from_secs(3600) }.into(),
     ]
 }
 

@@ -27,5 +27,6 @@ mod scrub_forgery;
 mod status;
 mod streams;
 mod takeovers;
+mod waiting;
 mod words;
 mod world;
