@@ -470,6 +470,9 @@ KINDS: dict[int, tuple[str, Parser]] = {
     110: ("reservation.taken_over", seq(
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
     116: ("quota.until_reached", seq(QUOTA)),
+    118: ("allocation.hold_set", seq(V64, BOOL, WITH_REASON)),
+    119: ("allocation.hold_cleared", seq(V64)),
+    120: ("allocation.changed", seq(V64, SPEC)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

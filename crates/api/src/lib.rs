@@ -45,8 +45,9 @@ pub use agent::{
     TeardownsConfirmed,
 };
 pub use allocation::{
-    Allocation, AllocationChanged, AllocationDetail, AllocationList, Asked, Attempt, CheckpointReport,
-    CompleteAllocation, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting, WrittenCheckpoint,
+    Allocation, AllocationChange, AllocationChanged, AllocationDetail, AllocationList, Asked, Attempt,
+    CheckpointReport, CompleteAllocation, Hold, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting,
+    WrittenCheckpoint,
 };
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};

@@ -156,6 +156,9 @@ impl Books {
             Body::AllocationCancelled(one) => {
                 self.stories.over(one.allocation, record, AllocationState::Cancelled, None, (None, None))?;
             }
+            Body::AllocationChanged(one) => self.stories.changed(one.allocation, &one.spec)?,
+            // It waits as before, and holds nothing.
+            Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) => {}
             // About the journal itself.
             Body::Genesis(_)
             | Body::Started(_)

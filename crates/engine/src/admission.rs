@@ -4,8 +4,8 @@
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
 use crate::quota::{Facts, Quota, Verdict};
-use crate::tally::{Count, Holder};
 use crate::state::State;
+use crate::tally::{Count, Holder};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
     Amount, CeilingMode, ClassNo, DenyCause, Fraction, Instant, LimitKind, Measure, NodeScope, Quanta, QuotaNo, Span,

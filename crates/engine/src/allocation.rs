@@ -38,7 +38,18 @@ pub struct Allocation {
     pub ends: Option<AttemptEnd>,
     /// The latest end among those of its leases that have ended.
     pub ended_at: Instant,
+    /// Set while it is on hold: it keeps its place in the queue, and is not scheduled.
+    pub on_hold: Option<Hold>,
     pub(crate) reservation: Option<Box<Reservation>>,
+}
+
+/// Why a waiting allocation is on hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Whether an operator did it; only an operator releases it then.
+    pub by_operator: bool,
+    pub reason: Option<Name>,
+    pub since: Instant,
 }
 
 impl Allocation {
@@ -63,6 +74,7 @@ impl Allocation {
             checkpointed: false,
             ends: None,
             ended_at: Instant(0),
+            on_hold: None,
             reservation: None,
         })
     }
@@ -96,6 +108,11 @@ impl Allocation {
     /// When this attempt ends at the latest, if it has a walltime.
     pub fn bound(&self) -> Option<Instant> {
         self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
+    }
+
+    /// Whether scheduling passes consider it: it waits, is not on hold, and does not wait for its victims.
+    pub(crate) fn is_in_line(&self) -> bool {
+        self.state.is_queued() && self.reservation.is_none() && self.on_hold.is_none()
     }
 
     /// Whether its attempt is ending and the record that settles it has not been made yet.

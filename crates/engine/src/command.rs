@@ -336,6 +336,22 @@ fields! {
     }
 }
 fields! {
+    /// Puts a waiting allocation on hold.
+    pub struct HoldAllocation { pub allocation: AllocationNo, pub reason: Option<Name> }
+}
+fields! {
+    /// Changes what a waiting allocation asks for. An absent field keeps its value; a field that is present and empty
+    /// is cleared.
+    pub struct ChangeAllocation {
+        pub allocation: AllocationNo,
+        pub priority: Option<Priority>,
+        pub pool: Option<Option<PoolNo>>,
+        pub walltime: Option<Option<Span>>,
+        pub ttl: Option<Option<Span>>,
+        pub requeue: Option<bool>,
+    }
+}
+fields! {
     /// Whether a released node is clean. `generation` is that of the reporting agent; absent if an operator reports.
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
@@ -362,6 +378,9 @@ commands! {
     13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
     14 CompleteAllocation(CompleteAllocation) "complete_allocation",
     15 CancelAllocation(AllocationNo) "cancel_allocation",
+    16 HoldAllocation(HoldAllocation) "hold_allocation",
+    17 ReleaseHold(AllocationNo) "release_hold",
+    18 ChangeAllocation(ChangeAllocation) "change_allocation",
     20 PutTenant(PutTenant) "put_tenant",
     21 DeleteTenant(TenantNo) "delete_tenant",
     22 PutProject(PutProject) "put_project",

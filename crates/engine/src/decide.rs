@@ -13,6 +13,7 @@ mod custody;
 pub(crate) mod dispatch;
 mod endings;
 mod inventory;
+mod pending;
 mod placement_preview;
 mod quotas;
 pub(crate) mod quote;
@@ -291,6 +292,9 @@ impl Draft<'_> {
             Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),
             Command::CompleteAllocation(complete) => self.complete_allocation(complete).map(done),
             Command::CancelAllocation(number) => self.cancel_allocation(*number).map(done),
+            Command::HoldAllocation(hold) => self.hold_allocation(hold).map(done),
+            Command::ReleaseHold(number) => self.release_hold(*number).map(done),
+            Command::ChangeAllocation(change) => self.change_allocation(change).map(done),
             Command::PutTenant(put) => self.put_tenant(put).map(done),
             Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),

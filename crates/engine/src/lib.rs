@@ -50,7 +50,7 @@ mod view;
 mod warm;
 
 pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
-pub use allocation::{Allocation, Over};
+pub use allocation::{Allocation, Hold, Over};
 pub use assured_start::AssuredStart;
 pub use budget::Spending;
 pub use ceiling::{Ceiling, CeilingScope};

@@ -8,9 +8,10 @@ mod lease_lists;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
-    AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
+    AllocationCancelled, AllocationChanged, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted,
+    AllocationDenied, AllocationFailed, AllocationHoldCleared, AllocationHoldSet, AllocationPlaced, AllocationRequeued,
+    AllocationStarted, AllocationSubmitted, AllocationSuspended, PreemptionDecided, ReplicaPlacement,
+    ReservationDropped, ReservationTakenOver,
 };
 pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
@@ -460,6 +461,9 @@ kinds! {
     101 "ceiling.deleted" CeilingDeleted,
     110 "reservation.taken_over" ReservationTakenOver,
     116 "quota.until_reached" QuotaUntilReached,
+    118 "allocation.hold_set" AllocationHoldSet,
+    119 "allocation.hold_cleared" AllocationHoldCleared,
+    120 "allocation.changed" AllocationChanged,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or

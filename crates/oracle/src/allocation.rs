@@ -35,6 +35,8 @@ pub(crate) struct Allocation {
     /// Why this attempt is interrupted; set by the first of its leases that ends.
     pub(crate) ends: Option<AttemptEnd>,
     pub(crate) reservation: Option<Reservation>,
+    /// Whether it is on hold, and if so whether an operator did that.
+    pub(crate) hold: Option<bool>,
 }
 
 impl Allocation {
@@ -62,9 +64,9 @@ impl Allocation {
         Demand::of_gang(self.tenant, self.project, self.user, &self.spec)
     }
 
-    /// Whether it waits in the queue: neither placed, nor ended, nor waiting for its victims.
+    /// Whether it waits in the queue: neither placed, nor ended, nor on hold, nor waiting for its victims.
     pub(crate) fn is_in_line(&self) -> bool {
-        self.state.is_queued() && self.reservation.is_none()
+        self.state.is_queued() && self.reservation.is_none() && self.hold.is_none()
     }
 }
 

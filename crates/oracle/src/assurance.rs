@@ -94,6 +94,8 @@ impl World {
                     assurance.start = assurance.start.saturating_add(late);
                 }
             }
+            // It may need something else now, or have another rank.
+            Body::AllocationChanged(changed) => drop(self.assurances.remove(&changed.allocation)),
             // These take nothing from a waiting allocation.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::ClassPut(_)
@@ -108,6 +110,7 @@ impl World {
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_)
             | Body::NodeQuarantined(_) | Body::Unknown { .. } => {}
         }
         self.assurances.retain(|number, _| self.allocations[number].is_in_line());

@@ -329,6 +329,9 @@ impl Oracle {
             Body::AllocationCompleted(body) => world.completed(record, body),
             Body::AllocationFailed(body) => world.failed(record, body, was_foretold),
             Body::AllocationCancelled(body) => world.cancelled(record, body.allocation),
+            Body::AllocationHoldSet(body) => world.hold_set(record, body),
+            Body::AllocationHoldCleared(body) => world.hold_cleared(record, body.allocation),
+            Body::AllocationChanged(body) => world.changed(record, body),
             Body::Unknown { kind, .. } => broken!("unknown-kind", "kind {kind} is not known"),
         }
     }

@@ -111,6 +111,9 @@ fn is_of_project(body: &Body) -> bool {
             | Body::AllocationCompleted(_)
             | Body::AllocationFailed(_)
             | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_)
+            | Body::AllocationHoldCleared(_)
+            | Body::AllocationChanged(_)
             | Body::ReservationDropped(_)
             | Body::NodesClaimed(_)
             | Body::NodesReleased(_)
@@ -169,6 +172,9 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::AllocationCompleted(_)
         | Body::AllocationFailed(_)
         | Body::AllocationCancelled(_)
+        | Body::AllocationHoldSet(_)
+        | Body::AllocationHoldCleared(_)
+        | Body::AllocationChanged(_)
         | Body::Unknown { .. } => None,
     }
 }

@@ -171,7 +171,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         | Body::AllocationRequeued(_)
         | Body::AllocationCompleted(_)
         | Body::AllocationFailed(_)
-        | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
+        | Body::AllocationCancelled(_)
+        | Body::AllocationHoldSet(_)
+        | Body::AllocationHoldCleared(_)
+        | Body::AllocationChanged(_) => allocations::show(new(), directory, record),
         Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
         Body::NodesClaimed(claimed) => new().field("nodes", nodes(directory, &claimed.nodes)),
         Body::NodesReleased(released) => {

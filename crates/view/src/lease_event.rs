@@ -65,7 +65,8 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
         | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
         | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
-        | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodesClaimed(_) | Body::NodesReleased(_)
+        | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) | Body::AllocationChanged(_) | Body::NodesClaimed(_) | Body::NodesReleased(_)
         | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_)
         | Body::CeilingDeleted(_) | Body::Unknown { .. } => return None,
     })

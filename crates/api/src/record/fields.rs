@@ -157,6 +157,8 @@ fn plain(name: &str) -> Of {
         "quota_scope" => ("What the quota counts", parts::quota_scope()),
         "measure" => ("The measure in which the quota counts", text()),
         "limit" => ("The limit, and what happens beyond it", parts::limit()),
+        "by_operator" => ("Whether an operator did it; only an operator releases it then", flag()),
+        "hold_reason" => ("The reason that was given", text()),
         "operator_reason" => ("The reason that the operator gave", text()),
         "temporary_limit" => ("The limit until then", parts::limit()),
         "and_above" => ("Whether it counts higher priorities as well", flag()),

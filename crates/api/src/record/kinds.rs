@@ -231,5 +231,12 @@ pub(super) const KINDS: &[Kind] = &[
         &["allocation_id", "priority", "rules_version", "places", "victims", "awaited", "dropped"],
     ),
     kind("quota.until_reached", "The temporary limit of a quota ended.", &["quota_id"]),
+    kind(
+        "allocation.hold_set",
+        "A waiting allocation was put on hold.",
+        &["allocation_id", "by_operator", "hold_reason?"],
+    ),
+    kind("allocation.hold_cleared", "The hold of an allocation was released.", ALLOCATION),
+    kind("allocation.changed", "A waiting allocation was changed.", &["allocation_id", "spec"]),
     kind("unknown", "A record of a kind that this version does not know.", &["kind_code", "bytes=unknown_bytes"]),
 ];

@@ -261,8 +261,13 @@ impl Naive {
                 self.attempt_ends(one.allocation, record, AllocationState::Cancelled, None);
                 self.is_over(one.allocation, record, None, None);
             }
+            Body::AllocationChanged(one) => {
+                let found = self.allocation(one.allocation);
+                (found.pool, found.priority) = (one.spec.pool, one.spec.priority);
+            }
             #[rustfmt::skip]
-            Body::ClassPut(_) | Body::Denied(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
+            Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_)
+            | Body::ClassPut(_) | Body::Denied(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
             | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)

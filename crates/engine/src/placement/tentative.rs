@@ -4,9 +4,9 @@ use super::Placed;
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
 use crate::quota::Quota;
-use crate::tally::{Count, Holder};
 use crate::reservation::ReservedMember;
 use crate::state::State;
+use crate::tally::{Count, Holder};
 use leasehold_model::{ClassNo, NodeNo, QuotaNo};
 
 /// The changes on one node: its classes as they would be, and the amounts that count in quotas.

@@ -330,6 +330,9 @@ impl State {
                 self.fold_over(done.allocation, AllocationState::Completed, stamp, to)?
             }
             Body::AllocationFailed(failed) => self.fold_over(failed.allocation, AllocationState::Failed, stamp, to)?,
+            Body::AllocationHoldSet(held) => self.fold_hold_set(record, held, to)?,
+            Body::AllocationHoldCleared(held) => self.fold_hold_cleared(held.allocation, to)?,
+            Body::AllocationChanged(changed) => self.fold_changed(changed.allocation, &changed.spec, to)?,
             Body::AllocationCancelled(gone) => {
                 self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
             }

@@ -19,6 +19,7 @@ mod devices;
 mod explain;
 mod full_cluster;
 mod gangs;
+mod holds;
 mod idempotency;
 mod identity;
 mod laws;

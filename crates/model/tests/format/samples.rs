@@ -484,6 +484,11 @@ fn later_bodies() -> Vec<Body> {
         Unfenced { leases: leases(&[42]), belongs_to: None, reason: Some(name("checked by hand")) }.into(),
         NodeDrained { node: NodeNo(300), reason: Some(name("new power supply")) }.into(),
         NodeResumed { node: NodeNo(300), reason: Some(name("repaired")) }.into(),
+        AllocationHoldSet { allocation: AllocationNo(300), by_operator: false, reason: None }.into(),
+        AllocationHoldSet { allocation: AllocationNo(300), by_operator: true, reason: Some(name("wait for data")) }
+            .into(),
+        AllocationHoldCleared { allocation: AllocationNo(300) }.into(),
+        AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
     ]
 }
 

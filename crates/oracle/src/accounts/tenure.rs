@@ -211,7 +211,8 @@ impl Accounts {
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
-            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodeQuarantined(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) | Body::AllocationChanged(_) | Body::NodeQuarantined(_)
             | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }

@@ -13,9 +13,9 @@ use super::values::weights;
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
-    PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
-    ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
+    ChangeAllocation, Command, CompleteAllocation, ConfirmTeardown, HoldAllocation, IssueToken, LoseNode, Percent,
+    PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne,
+    ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
@@ -306,6 +306,20 @@ impl Story {
                 storage_written: line.number("wrote").unwrap_or(0),
             }),
             "cancel" => Command::CancelAllocation(self.allocation(first)),
+            "hold" => Command::HoldAllocation(HoldAllocation { allocation: self.allocation(first), reason: None }),
+            "unhold" => Command::ReleaseHold(self.allocation(first)),
+            "change" => {
+                let cleared = |option: &str| line.options.get(option).is_some_and(|word| *word == "-");
+                let span = |option: &str| cleared(option).then_some(None).or_else(|| line.span(option).map(Some));
+                Command::ChangeAllocation(ChangeAllocation {
+                    allocation: self.allocation(first),
+                    priority: line.options.get("priority").map(|word| Priority::from_word(word).expect("a priority")),
+                    pool: None,
+                    walltime: span("walltime"),
+                    ttl: span("ttl"),
+                    requeue: line.flag("requeue").then_some(true),
+                })
+            }
             "renew" => {
                 let ttl = line.span("ttl").expect("a ttl");
                 let one = |one: ReleaseOne| RenewOne { lease: one.lease, ttl, activity: one.activity };
