@@ -91,7 +91,7 @@ pub use quota::{
 };
 pub use rate::{
     CardState, Charge, ChargePolicy, ChargePolicyList, ChargePolicyPut, Charges, ChargesChange, Decimal,
-    FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
+    FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, Price, PriceChange, Prices, PricesByKind,
     PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
 };
 pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};

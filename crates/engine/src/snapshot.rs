@@ -22,6 +22,7 @@ use crate::token::{Token, Tokens};
 use leasehold_model::body::QuotaPut;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
+use leasehold_model::rate::Prices;
 use leasehold_model::{
     Instant, LimitKind, Name, NodeNo, Quanta, QuotaNo, TemporaryLimit, TenantNo, TenantSettings, TokenNo,
 };
@@ -395,13 +396,18 @@ fn get_token(number: TokenNo, r: &mut Reader<'_>) -> Result<Token, BadSnapshot> 
 fn put_rate_card(c: &RateCard, out: &mut Vec<u8>) {
     c.pool.put(out);
     c.from.put(out);
-    c.prices.put(out);
+    // With their length in front, because fields may be added to the end of prices later.
+    let prices = c.prices.to_bytes();
+    put_varint(prices.len() as u64, out);
+    out.extend_from_slice(&prices);
     c.set_at.put(out);
 }
 
 fn get_rate_card(number: u32, r: &mut Reader<'_>) -> Result<RateCard, BadSnapshot> {
     let (pool, from) = (Field::get(r)?, Field::get(r)?);
-    Ok(RateCard { number, pool, from, prices: Field::get(r)?, set_at: Field::get(r)? })
+    let length = r.count(usize::MAX)?;
+    let prices = Prices::from_bytes(r.take(length)?)?;
+    Ok(RateCard { number, pool, from, prices, set_at: Field::get(r)? })
 }
 
 fn put_charge_policy(p: &ChargePolicy, out: &mut Vec<u8>) {

@@ -4,7 +4,7 @@
 //! cards that were known when its deadline was last set, or when the ceiling was created. So all changes of cards are
 //! kept.
 
-use crate::accounts::price_by;
+use crate::accounts::{DAY, price_by};
 use crate::foretell::{Told, sealed};
 use crate::lease::Lease;
 use crate::quota::Demand;
@@ -118,7 +118,7 @@ impl World {
                 sum += price * U256::from(what.quanta) * U256::from(pair[1].since(pair[0]).0);
             }
         }
-        let per = U256::from(spec.quanta_per_unit) * U256::new(10).pow(27);
+        let per = U256::from(spec.quanta_per_unit) * U256::from(DAY) * U256::new(10).pow(27);
         let up = (sum + per - U256::ONE) / per;
         if up > U256::from(LEASE_COST_MAX.0) { LEASE_COST_MAX } else { Amount(up.as_u128()) }
     }

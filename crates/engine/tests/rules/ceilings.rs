@@ -578,3 +578,28 @@ fn prices_beyond_measure_are_refused_not_wrapped() {
         "#]],
     );
 }
+
+/// A price per hour has no exact price per second: one core for one second at 1.00 per hour is 277,777.77… billionths,
+/// rounded up; 3,600 seconds are exactly 1. Prices per second, hour and day add up exactly within one lease.
+#[test]
+fn prices_per_hour_and_day_are_exact() {
+    let stage = PRICED.replace("class.core=1", "class.core=1/h");
+    check_on(
+        &stage,
+        "
+        0 op ceiling a hard=10
+        0 a grant core 1 ttl=1s
+        0 a grant core 1 ttl=3600s
+        0 show ceilings
+        1 show ceilings
+        1 op card class.core=24/d from=1801
+        1 a grant core 8 ttl=3600s
+        1 a grant core 7 ttl=3601s
+        1 show ceilings
+        1802 op card class.core=1
+        1803 a release #1
+        1803 show ceilings
+        ",
+        expect![[r#""#]],
+    );
+}
