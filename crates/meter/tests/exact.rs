@@ -3,7 +3,7 @@
 use ethnum::U256;
 use leasehold_meter::Window;
 use leasehold_meter::exact::decimal_text;
-use leasehold_meter::{Exact, Money, Units, billable_end, split};
+use leasehold_meter::{Exact, Money, Rate, Units, billable_end, split};
 use leasehold_model::rate::Charge;
 use leasehold_model::{Instant, Span};
 use proptest::prelude::*;

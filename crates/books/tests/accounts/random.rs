@@ -3,7 +3,7 @@
 use crate::history::{Grant, History, charges, prices};
 use crate::{books_of, check, from_env};
 use leasehold_model::body::{NodeDeleted, Started};
-use leasehold_model::rate::Charge;
+use leasehold_model::rate::{Charge, Period};
 use leasehold_model::{Activity, Instant, Priority, Reason, Record, Span};
 use leasehold_sim::Dice;
 use std::collections::BTreeMap;
