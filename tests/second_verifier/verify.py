@@ -482,6 +482,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     118: ("allocation.hold_set", seq(V64, BOOL, WITH_REASON)),
     119: ("allocation.hold_cleared", seq(V64)),
     120: ("allocation.changed", seq(V64, SPEC)),
+    121: ("node.empty", seq(NODE, INSTANT)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

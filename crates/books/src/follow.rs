@@ -193,6 +193,7 @@ impl Books {
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
+            | Body::NodeEmpty(_)
             | Body::NodeQuarantined(_)
             // No lease starts or ends.
             | Body::Denied(_)

@@ -59,7 +59,7 @@ impl Books {
             | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
             | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)
-            | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_)
+            | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_)
             | Body::Renewed(_) | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_)
             | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::TokenIssued(_)
             | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)

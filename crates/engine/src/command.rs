@@ -356,6 +356,10 @@ fields! {
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
+fields! {
+    /// A node has been empty since that instant, by the books.
+    pub struct NoteEmptyNode { pub node: NodeNo, pub since: Instant }
+}
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
 fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
@@ -418,6 +422,7 @@ commands! {
     55 ReportWipe(ReportWipe) "report_wipe",
     /// An operator confirms that a quarantined node is clean.
     56 ClearQuarantine(NodeNo) "clear_quarantine",
+    57 NoteEmptyNode(NoteEmptyNode) "note_empty_node",
     60 IssueToken(IssueToken) "issue_token",
     61 RevokeToken(TokenNo) "revoke_token",
 }

@@ -325,6 +325,7 @@ impl Draft<'_> {
             Command::ReleaseNodes(nodes) => self.release_nodes(nodes).map(done),
             Command::ReportWipe(report) => self.report_wipe(report).map(done),
             Command::ClearQuarantine(node) => self.clear_quarantine(*node).map(done),
+            Command::NoteEmptyNode(note) => self.note_empty_node(note).map(done),
             Command::IssueToken(issue) => self.issue_token(issue).map(done),
             Command::RevokeToken(token) => self.revoke_token(*token).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),

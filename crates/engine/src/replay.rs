@@ -61,6 +61,7 @@ fn decision(body: &Body) -> Option<Decision> {
         | Body::NodeCondition(_)
         | Body::AgentRegistered(_)
         | Body::AgentDetached(_)
+        | Body::NodeEmpty(_)
         | Body::Renewed(_)
         | Body::Released(_)
         | Body::Expired(_)

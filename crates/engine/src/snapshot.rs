@@ -292,6 +292,7 @@ impl State {
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
         node.heat = Heat { level: Field::get(r)?, step: Field::get(r)?, floor: Field::get(r)? };
         node.fenced_at = Field::get(r)?;
+        node.empty_noted = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -366,6 +367,7 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.heat.step.put(out);
     n.heat.floor.put(out);
     n.fenced_at.put(out);
+    n.empty_noted.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);

@@ -251,6 +251,12 @@ fields! {
 }
 
 fields! {
+    /// The node has had no leases, reservations and claims since that instant, for longer than the daemon was told to
+    /// wait before it says so.
+    pub struct NodeEmpty { pub node: NodeNo, pub since: Instant }
+}
+
+fields! {
     /// The holder released leases. `closed`: the node has no agent, so they are closed at once.
     pub struct Released { pub leases: ReportedLeases, pub closed: bool }
 }
@@ -464,6 +470,7 @@ kinds! {
     118 "allocation.hold_set" AllocationHoldSet,
     119 "allocation.hold_cleared" AllocationHoldCleared,
     120 "allocation.changed" AllocationChanged,
+    121 "node.empty" NodeEmpty,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or

@@ -103,7 +103,7 @@ impl World {
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::PoolPlacementPut(_)
             | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodeCondition(_)
-            | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_) | Body::Renewed(_)
+            | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Denied(_) | Body::Renewed(_)
             | Body::Released(_) | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::TornDown(_)
             | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::ReservationDropped(_)
             | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)

@@ -77,7 +77,7 @@ impl World {
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
-            | Body::AgentDetached(_) | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_)
+            | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_)
             | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_)
             | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)

@@ -281,6 +281,7 @@ impl Oracle {
             Body::QuarantineCleared(body) => world.quarantine_cleared(body.node),
             Body::AgentRegistered(body) => world.agent_registered(body),
             Body::AgentDetached(body) => world.agent_detached(body.node, record.stamp),
+            Body::NodeEmpty(body) => world.node_empty(record, body),
             Body::TokenIssued(body) => world.token_issued(record, body),
             Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::RateCardPut(body) => world.rate_card_put(record, body),
@@ -411,6 +412,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
+            | Body::NodeEmpty(_)
             | Body::TokenIssued(_)
             | Body::TokenRevoked(_)
             | Body::RateCardPut(_)

@@ -32,12 +32,16 @@ pub(crate) struct Node {
     pub(crate) last_generation: u64,
     pub(crate) condition: Condition,
     pub(crate) custody: Custody,
+    /// Since when it was empty, by the last record that says so.
+    pub(crate) noted_empty: Option<Instant>,
 }
 
 impl Node {
     pub(crate) fn new(put: NodePut) -> Self {
         let condition = (Level::Normal, Level::Normal, false);
-        Self { put, drained: false, lost: false, agent: None, last_generation: 0, condition, custody: Custody::Open }
+        let custody = Custody::Open;
+        let (drained, lost, agent, last_generation, noted_empty) = (false, false, None, 0, None);
+        Self { put, drained, lost, agent, last_generation, condition, custody, noted_empty }
     }
 
     /// Whether it is neither drained nor lost.

@@ -150,6 +150,7 @@ impl Tally {
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
+            | Body::NodeEmpty(_)
             | Body::NodesClaimed(_)
             | Body::NodesReleased(_)
             | Body::NodeWiped(_)

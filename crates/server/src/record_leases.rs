@@ -72,6 +72,7 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::NodeCondition(_)
         | Body::AgentRegistered(_)
         | Body::AgentDetached(_)
+        | Body::NodeEmpty(_)
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)

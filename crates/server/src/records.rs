@@ -139,6 +139,7 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         Body::NodeCondition(condition) => Some(condition.node),
         Body::AgentRegistered(registered) => Some(registered.node),
         Body::AgentDetached(detached) => Some(detached.node),
+        Body::NodeEmpty(empty) => Some(empty.node),
         // An agent may not see the other nodes of a claim; its heartbeats tell it about its own.
         Body::NodesClaimed(claimed) => only(&claimed.nodes),
         Body::NodesReleased(released) => only(&released.nodes),

@@ -105,7 +105,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
         | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_) | Command::LoseNode(_)
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
-        | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
+        | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }
 

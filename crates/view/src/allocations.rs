@@ -72,7 +72,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
-        | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
+        | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Renewed(_) | Body::TornDown(_)
         | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::TokenIssued(_)
         | Body::TokenRevoked(_) | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_)
         | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_)

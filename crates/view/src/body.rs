@@ -125,6 +125,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .count("generation", agent.generation)
             .field("instance", format!("{:032x}", agent.instance)),
         Body::AgentDetached(agent) => new().named("node", agent.node),
+        Body::NodeEmpty(empty) => new().named("node", empty.node).instant("since", empty.since),
         Body::Granted(granted) => grant(new(), directory, record, granted),
         Body::Denied(denied) => denial(new(), directory, denied),
         Body::Renewed(renewed) => new().field("renewals", renewals(directory, renewed)),

@@ -90,6 +90,7 @@ pub(super) fn row(name: &str) -> Of {
         "wall_clock" => Instant("The wall clock at that moment"),
         "last_stamp" => Instant("Stamp of the last record"),
         "last_seen" => Instant("When it was last seen"),
+        "since" => Instant("Since when"),
         "from" => Instant("First instant at which it is in force"),
         "ends_at" => Instant("When the burst ends"),
         "until" => Instant("When the temporary limit ends"),

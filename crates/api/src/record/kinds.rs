@@ -238,5 +238,6 @@ pub(super) const KINDS: &[Kind] = &[
     ),
     kind("allocation.hold_cleared", "The hold of an allocation was released.", ALLOCATION),
     kind("allocation.changed", "A waiting allocation was changed.", &["allocation_id", "spec"]),
+    kind("node.empty", "A node has been empty for as long as the configuration says.", &["node", "since"]),
     kind("unknown", "A record of a kind that this version does not know.", &["kind_code", "bytes=unknown_bytes"]),
 ];

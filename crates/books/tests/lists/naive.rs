@@ -275,7 +275,7 @@ impl Naive {
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
-            | Body::AgentDetached(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
+            | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
             | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
             | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
             | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}

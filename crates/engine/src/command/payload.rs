@@ -54,6 +54,7 @@ macro_rules! plain_commands {
             | Command::DetachAgent(_)
             | Command::ReportWipe(_)
             | Command::ClearQuarantine(_)
+            | Command::NoteEmptyNode(_)
             | Command::RevokeToken(_)
     };
 }

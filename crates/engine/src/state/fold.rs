@@ -248,6 +248,9 @@ impl State {
             Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined, to)?,
             Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node, to)?,
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
+            Body::NodeEmpty(empty) => {
+                entry_mut(&mut self.nodes, empty.node.0).ok_or("no such node")?.empty_noted = Some(empty.since);
+            }
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
                 self.drop_report(detached.node, stamp, to)?;

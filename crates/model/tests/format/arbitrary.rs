@@ -505,6 +505,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
             instance,
         })),
         body(nodes().prop_map(|node| AgentDetached { node })),
+        body((nodes(), instants()).prop_map(|(node, since)| NodeEmpty { node, since })),
         body(tokens()),
         body(u32s().prop_map(|token| TokenRevoked { token: TokenNo(token) })),
         body(rate_cards()),

@@ -497,6 +497,7 @@ fn later_bodies() -> Vec<Body> {
         AllocationHoldCleared { allocation: AllocationNo(300) }.into(),
         AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
         RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
+        NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
     ]
 }
 

@@ -286,6 +286,7 @@ impl SealedDecision<'_> {
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
+            | Body::NodeEmpty(_)
             | Body::AllocationStarted(_)
             | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_)

@@ -108,6 +108,7 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::NodeCondition(_)
         | Body::AgentRegistered(_)
         | Body::AgentDetached(_)
+        | Body::NodeEmpty(_)
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)

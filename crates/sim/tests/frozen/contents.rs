@@ -18,6 +18,7 @@ fn every_kind_of_record_is_there() {
         "allocation.hold_set",
         "allocation.hold_cleared",
         "allocation.changed",
+        "node.empty",
     ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");

@@ -369,6 +369,7 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("agent {} on {node} as generation {generation}", agent.instance)
         }
         Body::AgentDetached(agent) => format!("detached {}", node(state, agent.node)),
+        Body::NodeEmpty(empty) => format!("{} empty since {}", node(state, empty.node), names.time(empty.since)),
         Body::NodeCondition(c) => {
             let throttled = if c.throttled { ", throttled" } else { "" };
             format!("{}: load {}, errors {}{throttled}", node(state, c.node), c.load, c.errors)
