@@ -352,6 +352,10 @@ impl Story {
                 generation: line.number("generation"),
                 clean: verb == "wiped",
             }),
+            "empty" => Command::NoteEmptyNode(NoteEmptyNode {
+                node: self.node(first),
+                since: self.names.read_time(line.options["since"]),
+            }),
             "unquarantine" => Command::ClearQuarantine(self.node(first)),
             "beat" => Command::Heartbeat(leasehold_engine::command::Nothing {}),
             "key" => Command::RotateKey(leasehold_engine::command::RotateKey {
