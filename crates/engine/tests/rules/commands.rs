@@ -639,7 +639,7 @@ impl Step {
                         exit_status: u32::try_from(figure).ok().filter(|figure| figure % 3 > 0),
                         storage_written: figure,
                     }),
-                    what => crate::holds::command(what, number, figure),
+                    what => crate::holds::command(*what, number, figure),
                 }
             }
             Action::Custody { what, nodes, bits } => {

@@ -13,9 +13,10 @@ use super::values::weights;
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    ChangeAllocation, Command, CompleteAllocation, ConfirmTeardown, HoldAllocation, IssueToken, LoseNode, Percent,
-    PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne,
-    ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
+    ChangeAllocation, Command, CompleteAllocation, ConfirmTeardown, HoldAllocation, IssueToken, LoseNode,
+    NoteEmptyNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent,
+    ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation,
+    UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
