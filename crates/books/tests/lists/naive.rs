@@ -262,8 +262,7 @@ impl Naive {
                 self.is_over(one.allocation, record, None, None);
             }
             Body::AllocationChanged(one) => {
-                let found = self.allocation(one.allocation);
-                (found.pool, found.priority) = (one.spec.pool, one.spec.priority);
+                self.allocation(one.allocation).spec = one.spec.clone();
             }
             #[rustfmt::skip]
             Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_)
