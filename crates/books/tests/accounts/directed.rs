@@ -244,16 +244,16 @@ fn prices_per_hour_and_per_day() {
     };
     history.card(0, None, secs(TEN), per(2, Period::Hour));
     let lease = history.grant(&gpu());
-    history.card(1, None, secs(TEN + 1_800), per(48, Period::Day));
-    history.card(2, None, secs(TEN + 3_600), per(1, Period::Second));
-    history.at_secs(TEN + 3_601);
+    history.card(1, None, secs(TEN + 900), per(48, Period::Day));
+    history.card(2, None, secs(TEN + 1_800), per(1, Period::Second));
+    history.at_secs(TEN + 1_801);
     history.release(lease, true, None);
-    heartbeat(&mut history, TEN + 3_700);
+    heartbeat(&mut history, TEN + 2_000);
     let books = follow(&history);
-    assert_eq!(cost(&books, TEN, TEN + 3_600), "2.000000 EUR");
-    assert_eq!(cost(&books, TEN, TEN + 3_700), "3.000000 EUR");
-    // A third of a GPU-hour and its quarter.
-    assert_eq!(cost(&books, TEN, TEN + 1_200), "0.666667 EUR");
+    assert_eq!(cost(&books, TEN, TEN + 1_800), "1.000000 EUR");
+    assert_eq!(cost(&books, TEN, TEN + 2_000), "2.000000 EUR");
+    // A sixth of a GPU-hour.
+    assert_eq!(cost(&books, TEN, TEN + 600), "0.333333 EUR");
 }
 
 #[test]

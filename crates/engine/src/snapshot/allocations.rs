@@ -242,6 +242,7 @@ impl State {
                     self.queue.reserve(&key, found);
                 } else if found.on_hold.is_some() {
                     self.queue.step_out(&key, found);
+                    self.queue.on_hold.insert(found.number);
                 }
                 continue;
             }

@@ -118,11 +118,13 @@ impl State {
         let freed = self.step_out_of_line(held.allocation, to);
         let hold = Hold { by_operator: held.by_operator, reason: held.reason.clone(), since: record.stamp };
         self.queued(held.allocation)?.on_hold = Some(hold);
+        self.queue.on_hold.insert(held.allocation);
         freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
     }
 
     pub(super) fn fold_hold_cleared(&mut self, number: AllocationNo, to: &mut impl Follower) -> Folded {
         self.queued(number)?.on_hold.take().ok_or("the allocation is not on hold")?;
+        self.queue.on_hold.remove(&number);
         self.step_into_line(number, to);
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use crate::support::{STAGE, Story, World};
 use expect_test::expect;
-use leasehold_engine::command::{IssueToken, LeaseList, Nothing, ReleaseOne, RenewOne, RequestLease};
+use leasehold_engine::command::{IssueToken, Nothing, ReleaseOne, RenewOne, RequestLease};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{
     Activity, AppInstanceNo, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
@@ -259,9 +259,9 @@ fn each_has_its_code_and_its_sentence() {
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached below, in `tokens.rs` and `quota_scopes.rs`, and by no number of commands that anyone could send.
+    // Reached below, in `tokens.rs`, `quota_scopes.rs` and `holds.rs`, and by no number of commands that anyone could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
-    seen.extend(crate::quota_scopes::CODES);
+    seen.extend(crate::quota_scopes::CODES.iter().chain(crate::holds::CODES));
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"
@@ -684,7 +684,7 @@ fn absurdly_long_lists_are_refused_with_a_key_too() {
         (Command::ReportActivity(release.collect()), "too_many_leases"),
         (Command::Renew(renew.collect()), "too_many_leases"),
         (Command::Ready(leases().collect()), "too_many_leases"),
-        (Command::Unfence(leases().collect::<LeaseList>().into()), "too_many_leases"),
+        (Command::Unfence(leases().collect::<Vec<_>>().into()), "too_many_leases"),
         (Command::Request(ask), "too_many_classes"),
         (Command::IssueToken(issue), "bad_token_scope"),
     ];

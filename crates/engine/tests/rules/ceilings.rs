@@ -600,6 +600,20 @@ fn prices_per_hour_and_day_are_exact() {
         1803 a release #1
         1803 show ceilings
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            0 a ceiling hard 10 EUR
+            0 a granted #0 core 1 on n1 to 1
+            0 a granted #1 core 1 on n1 to 3600
+              a: hard 10, spent 0, reserved 1.000277778
+            1 a expired #0, closed
+              a: hard 10, spent 0.000277778, reserved 1
+            1 - card 1 from 1801
+            1 a granted #2 core 8 on n1 to 3601
+            1 a denied: ceiling 10, spent 0.000277778, reserved 9, requested 7.001944445
+              a: hard 10, spent 0.000277778, reserved 9
+            1802 - card 2 from 1802
+            1803 a released #1, closed
+              a: hard 10, spent 1.500833334, reserved 8
+        "#]],
     );
 }

@@ -335,6 +335,14 @@ fn an_empty_node_is_recorded_once() {
         22 op empty n2 since=30
         23 op empty n9 since=10
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            0 a granted #0 core 1 on n2 to 10
+            5 refused: node_has_leases
+            20 a expired #0, closed since 10
+            20 - n2 empty since 10
+            21 refused: node_already
+            22 refused: last_seen_in_future
+            23 refused: unknown_node
+        "#]],
     );
 }

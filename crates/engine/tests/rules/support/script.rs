@@ -314,9 +314,9 @@ impl Story {
                 let span = |option: &str| cleared(option).then_some(None).or_else(|| line.span(option).map(Some));
                 Command::ChangeAllocation(ChangeAllocation {
                     allocation: self.allocation(first),
-                    priority: line.options.get("priority").map(|word| Priority::from_word(word).expect("a priority")),
+                    priority: line.priority("prio"),
                     pool: None,
-                    walltime: span("walltime"),
+                    walltime: span("wall"),
                     ttl: span("ttl"),
                     requeue: line.flag("requeue").then_some(true),
                 })
