@@ -28,6 +28,9 @@ pub(crate) struct RememberedKey {
 const BRIEF: u64 = 1 << 63;
 
 impl RememberedKey {
+    /// In memory that no key uses.
+    const NONE: Self = Self { stamp: Instant(0), place: 0, scope: 0, payload: 0 };
+
     pub(crate) fn new(stamp: Instant, sequence: u64, scope: u64, payload: u64) -> Self {
         Self { stamp, place: sequence & !BRIEF, scope, payload }
     }
@@ -103,6 +106,11 @@ fn owner_index(owner: Option<TenantNo>) -> usize {
 impl RememberedKeys {
     pub(crate) fn at(&self, slot: u32) -> &RememberedKey {
         self.chunks.at(slot)
+    }
+
+    /// The slot in which the next key of an owner will be, if its queue has room for it.
+    pub(crate) fn next_slot(&self, owner: Option<TenantNo>) -> Option<u32> {
+        self.counted.get(owner_index(owner))?.next_slot()
     }
 
     /// Adds the newest key and returns its slot.
@@ -185,7 +193,7 @@ impl RememberedKeys {
 
     /// The keys of one queue with their slots, oldest first.
     pub(crate) fn queue(&self, queue: usize) -> impl Iterator<Item = (u32, &RememberedKey)> + '_ {
-        self.queue_at(queue).slots().map(|slot| (slot, self.at(slot)))
+        self.queue_at(queue).slots(&self.chunks).map(|slot| (slot, self.at(slot)))
     }
 
     /// The queue of a tenant that is examined next. It decides which keys are removed when, so it is in snapshots.

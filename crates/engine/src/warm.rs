@@ -18,12 +18,15 @@ struct Prefetch<'s> {
     /// The tenants and nodes of leases that begin or end.
     held: SmallVec<[(TenantNo, NodeNo); 32]>,
     tenants: SmallVec<[TenantNo; 32]>,
+    /// Where idempotency keys will be written.
+    keys: SmallVec<[u32; 32]>,
     seen: u64,
 }
 
 impl<'s> Prefetch<'s> {
     fn of(state: &'s State, timers: Option<&'s Timers>) -> Self {
-        Self { state, timers, neighbours: SmallVec::new(), held: SmallVec::new(), tenants: SmallVec::new(), seen: 0 }
+        let (neighbours, held, tenants, keys) = Default::default();
+        Self { state, timers, neighbours, held, tenants, keys, seen: 0 }
     }
 
     /// Uses a value, so that the compiler cannot remove the load.
@@ -71,6 +74,9 @@ impl Drop for Prefetch<'_> {
         for tenant in &self.tenants {
             self.state.quotas_of(*tenant).for_each(|quota| self.seen ^= quota.touch());
         }
+        for slot in &self.keys {
+            self.seen ^= self.state.idempotency_keys.at(*slot).scope;
+        }
         std::hint::black_box(self.seen);
     }
 }
@@ -111,6 +117,7 @@ impl State {
         for request in requests.clone() {
             if let Some(key) = &request.key {
                 prefetch.see(keys.touch(key.scope));
+                prefetch.keys.extend(self.idempotency_keys.next_slot(request.identity.tenant.or(key.sealed.owner)));
             }
         }
         prefetch.leases(requests.clone().filter_map(lease_of_request));

@@ -1,47 +1,106 @@
-//! Where remembered keys are: queues that share one table of chunks, so that a key has a slot of 32 bits and keeps it.
+//! Where remembered keys are: queues of chunks. All chunks are in one table, so a key has a slot of 32 bits and keeps it.
+//!
+//! Each request of another tenant adds to another queue, which is rarely in the CPU cache. So adding a key touches two
+//! places only: the queue, and the memory of the key.
 
 use super::RememberedKey;
 use leasehold_model::Instant;
-use std::collections::VecDeque;
 
 /// Keys in a chunk. Most tenants have few keys, and a queue wastes at most two chunks.
-const CHUNK: u32 = 64;
+const CHUNK: u32 = 16;
+/// Chunks in a page, which is allocated and returned as a whole.
+const PAGE: u32 = 256;
+
+const NO_CHUNK: u32 = u32::MAX;
+
+#[derive(Clone, Debug, Default)]
+struct Page {
+    /// The keys of its chunks; no memory while all of its chunks are unused.
+    keys: Vec<RememberedKey>,
+    unused: Vec<u32>,
+}
 
 /// The chunks of all queues. The key with slot `s` is in chunk `s / CHUNK`.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Chunks {
-    all: Vec<Vec<RememberedKey>>,
-    /// Chunks that belong to no queue.
-    unused: Vec<u32>,
+    pages: Vec<Page>,
+    /// The pages with unused chunks.
+    roomy: Vec<u32>,
+    /// The chunk that follows each chunk in its queue.
+    next: Vec<u32>,
 }
 
 impl Chunks {
+    #[inline]
     pub(super) fn at(&self, slot: u32) -> &RememberedKey {
-        &self.all[(slot / CHUNK) as usize][(slot % CHUNK) as usize]
+        &self.pages[(slot / (CHUNK * PAGE)) as usize].keys[(slot % (CHUNK * PAGE)) as usize]
+    }
+
+    #[inline]
+    fn set(&mut self, slot: u32, key: RememberedKey) {
+        self.pages[(slot / (CHUNK * PAGE)) as usize].keys[(slot % (CHUNK * PAGE)) as usize] = key;
+    }
+
+    #[cfg(test)]
+    pub(super) fn pages_in_memory(&self) -> usize {
+        self.pages.iter().filter(|page| page.keys.capacity() > 0).count()
     }
 
     fn take(&mut self) -> u32 {
-        self.unused.pop().unwrap_or_else(|| {
-            self.all.push(Vec::new());
-            u32::try_from(self.all.len() - 1).expect("the keys fit in memory")
-        })
+        let Some(page) = self.roomy.last().copied() else {
+            return self.take_from_new_page();
+        };
+        let found = &mut self.pages[page as usize];
+        let chunk = found.unused.pop().expect("a page with room has an unused chunk");
+        if found.unused.is_empty() {
+            self.roomy.pop();
+        }
+        found.keys.resize((CHUNK * PAGE) as usize, RememberedKey::NONE);
+        self.next[chunk as usize] = NO_CHUNK;
+        chunk
+    }
+
+    fn take_from_new_page(&mut self) -> u32 {
+        let page = u32::try_from(self.pages.len()).expect("the keys fit in memory");
+        let first = page.checked_mul(PAGE).filter(|first| *first < u32::MAX / CHUNK - PAGE);
+        let first = first.expect("fewer than 2^32 keys are remembered");
+        // In descending order, so that the first chunk is used first.
+        let unused = (first..first + PAGE).rev().collect();
+        self.pages.push(Page { keys: Vec::new(), unused });
+        self.next.resize(self.next.len() + PAGE as usize, NO_CHUNK);
+        self.roomy.push(page);
+        self.take()
     }
 
     fn give_back(&mut self, chunk: u32) {
-        self.all[chunk as usize] = Vec::new();
-        self.unused.push(chunk);
+        let page = chunk / PAGE;
+        let found = &mut self.pages[page as usize];
+        if found.unused.is_empty() {
+            self.roomy.push(page);
+        }
+        found.unused.push(chunk);
+        if found.unused.len() == PAGE as usize {
+            found.keys = Vec::new();
+        }
     }
 }
 
 /// Keys in the order in which they were added.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct KeyQueue {
-    chunks: VecDeque<u32>,
+    /// The stamp of the first key.
+    oldest: Instant,
+    first_chunk: u32,
+    last_chunk: u32,
     /// How many keys at the beginning of the first chunk are gone.
     gone: u32,
     len: u32,
-    /// The stamp of the first key.
-    oldest: Instant,
+}
+
+impl Default for KeyQueue {
+    fn default() -> Self {
+        Self { oldest: Instant::default(), first_chunk: NO_CHUNK, last_chunk: NO_CHUNK, gone: 0, len: 0 }
+    }
 }
 
 impl KeyQueue {
@@ -54,45 +113,58 @@ impl KeyQueue {
         self.oldest
     }
 
-    pub(super) fn push(&mut self, chunks: &mut Chunks, key: RememberedKey) -> u32 {
+    /// The slot of the next key, unless that needs another chunk.
+    pub(super) fn next_slot(&self) -> Option<u32> {
         let within = (self.gone + self.len) % CHUNK;
-        if within == 0 {
-            self.chunks.push_back(chunks.take());
-        }
-        let chunk = *self.chunks.back().expect("a chunk was added if there was none");
-        let keys = &mut chunks.all[chunk as usize];
-        if keys.len() == keys.capacity() && self.chunks.len() > 1 {
-            // A queue that fills one chunk will fill another.
-            keys.reserve_exact(CHUNK as usize - keys.len());
-        }
-        keys.push(key);
+        (within > 0).then(|| self.last_chunk * CHUNK + within)
+    }
+
+    pub(super) fn push(&mut self, chunks: &mut Chunks, key: RememberedKey) -> u32 {
+        let slot = self.next_slot().unwrap_or_else(|| {
+            let chunk = chunks.take();
+            match self.last_chunk {
+                NO_CHUNK => self.first_chunk = chunk,
+                last => chunks.next[last as usize] = chunk,
+            }
+            self.last_chunk = chunk;
+            chunk * CHUNK
+        });
+        chunks.set(slot, key);
         if self.len == 0 {
             self.oldest = key.stamp;
         }
         self.len += 1;
-        chunk * CHUNK + within
+        slot
     }
 
     /// Removes the oldest key; there must be one.
     pub(super) fn pop(&mut self, chunks: &mut Chunks) -> (u32, RememberedKey) {
-        let chunk = self.chunks[0];
-        let slot = chunk * CHUNK + self.gone;
+        let slot = self.first_chunk * CHUNK + self.gone;
         let key = *chunks.at(slot);
         self.gone += 1;
         self.len -= 1;
-        if self.gone == CHUNK || self.len == 0 {
-            self.chunks.pop_front();
-            self.gone = 0;
-            chunks.give_back(chunk);
-        }
-        if let Some(chunk) = self.chunks.front() {
-            self.oldest = chunks.at(chunk * CHUNK + self.gone).stamp;
+        if self.len == 0 {
+            chunks.give_back(self.first_chunk);
+            *self = Self::default();
+        } else {
+            if self.gone == CHUNK {
+                let next = chunks.next[self.first_chunk as usize];
+                chunks.give_back(self.first_chunk);
+                (self.first_chunk, self.gone) = (next, 0);
+            }
+            self.oldest = chunks.at(self.first_chunk * CHUNK + self.gone).stamp;
         }
         (slot, key)
     }
 
-    pub(super) fn slots(&self) -> impl Iterator<Item = u32> + '_ {
-        let place = move |place: u32| self.chunks[(place / CHUNK) as usize] * CHUNK + place % CHUNK;
-        (self.gone..self.gone + self.len).map(place)
+    pub(super) fn slots<'c>(&self, chunks: &'c Chunks) -> impl Iterator<Item = u32> + use<'c> {
+        let (mut chunk, mut within) = (self.first_chunk, self.gone);
+        (0..self.len).map(move |_| {
+            if within == CHUNK {
+                (chunk, within) = (chunks.next[chunk as usize], 0);
+            }
+            within += 1;
+            chunk * CHUNK + within - 1
+        })
     }
 }

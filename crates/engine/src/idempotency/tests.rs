@@ -113,3 +113,21 @@ fn slots_stay_valid_while_queues_grow_and_shrink() {
     }
     assert_eq!(seen, world.keys.len());
 }
+
+/// Many keys, then none, then many again: pages lose their memory and get it back.
+#[test]
+fn memory_is_returned_when_all_keys_are_gone() {
+    let mut world = World::default();
+    for round in 0..3u64 {
+        let secs = round * 10_000;
+        let scopes: Vec<u64> = (0..9_000).map(|_| world.add(secs, KeptAs::Brief)).collect();
+        assert!(world.keys.len() >= 9_000 && scopes.iter().all(|scope| world.knows(*scope, secs)));
+        assert!(world.keys.chunks.pages_in_memory() >= 2);
+        let World { keys, index, .. } = &mut world;
+        for _ in 0..9_000 {
+            keys.sweep(Instant::from_secs(secs + 1_000), WINDOW, |slot, key| index.remove(slot, key));
+        }
+        assert_eq!(world.keys.len(), 0);
+        assert_eq!(world.keys.chunks.pages_in_memory(), 0);
+    }
+}
