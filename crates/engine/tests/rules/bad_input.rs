@@ -522,7 +522,7 @@ fn each_has_its_code_and_its_sentence() {
         a charge policy that never was
             unknown_charge_policy: there is no charge policy 7
         a price that is too high
-            bad_prices: invalid prices: kinds.gpu is above 1000000 per unit-second
+            bad_prices: invalid prices: kinds.gpu is above 1000000
         a factor that is too high
             bad_prices: invalid prices: tiers.h100 is above 1000
         a price of no class

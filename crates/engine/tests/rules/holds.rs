@@ -58,7 +58,7 @@ fn a_held_head_does_not_block_the_line() {
             1 a @1 submitted
             2 a @2 submitted
             2 a @2 placed, attempt 1
-            2 a granted #2 core 10 on n2 to 86402
+            2 a granted #2 core 10 on n2 to 502
               @1 place 1: 20 core short, 0 would fit
             4 a @1 on hold
               @1 place 1: on hold
@@ -67,7 +67,7 @@ fn a_held_head_does_not_block_the_line() {
               @2 running attempt 1, holds 1
             102 a @1 no longer on hold
             103 a @1 placed, attempt 1
-            103 a granted #3 core 20 on n2 to 86503
+            103 a granted #3 core 20 on n2 to 153
               @1 running attempt 1, holds 1
               @2 running attempt 1, holds 1
         "#]],
@@ -129,12 +129,17 @@ fn a_hold_drops_the_reservation() {
         ",
         expect![[r#"
             0 a granted #0 core 200 on n2 to 9000
-            0 a granted #1 core 200 on n1 to 1000
+            0 a granted #1 core 200 on n1 to 1000 scavenger
             1 a @1 submitted
-              @1 pending
+            2 - evicts #1 for @1 on n1
+            2 a revoked #1, grace 1m (preempted)
+              @1 pending, kept on n1
             3 a @1 on hold
               @1 pending
             5 a @1 no longer on hold
+              @1 pending
+            7 a @1 changed: scavenger
+              @1 pending
         "#]],
     );
 }
@@ -161,7 +166,7 @@ fn a_waiting_allocation_is_changed() {
             0 a granted #1 core 200 on n2 to 100
             1 a @1 submitted
             2 a @2 submitted
-            3 refused: allocation_unchanged
+            3 a @1 changed: standard
             4 refused: allocation_unchanged
             5 refused: priority_above_max
             6 refused: zero_ttl

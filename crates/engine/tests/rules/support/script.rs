@@ -13,10 +13,9 @@ use super::values::weights;
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    ChangeAllocation, Command, CompleteAllocation, ConfirmTeardown, HoldAllocation, IssueToken, LoseNode,
-    NoteEmptyNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent,
-    ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation,
-    UpdateTenant,
+    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
+    PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
+    ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::PerPriority;
@@ -75,7 +74,7 @@ impl Line<'_> {
     pub(super) fn flag(&self, word: &str) -> bool {
         self.words.contains(&word)
     }
-    fn span(&self, option: &str) -> Option<Span> {
+    pub(super) fn span(&self, option: &str) -> Option<Span> {
         self.options.get(option).map(|text| text.parse().expect("a length of time"))
     }
     pub(super) fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
@@ -86,7 +85,7 @@ impl Line<'_> {
         let all = self.options.get("labels");
         all.map_or(Vec::new(), |all| all.split(',').map(|label| (name(label), name("yes"))).collect())
     }
-    fn priority(&self, option: &str) -> Option<Priority> {
+    pub(super) fn priority(&self, option: &str) -> Option<Priority> {
         self.options.get(option).map(|word| Priority::from_word(word).expect("a priority"))
     }
     fn per_priority(&self, option: &str) -> PerPriority {
@@ -195,7 +194,7 @@ impl Story {
     }
 
     /// `@2` is the second allocation that was submitted.
-    fn allocation(&self, text: &str) -> AllocationNo {
+    pub(super) fn allocation(&self, text: &str) -> AllocationNo {
         let place: usize = text.trim_start_matches('@').parse().expect("@ and a number");
         self.names.allocations.get(place - 1).copied().unwrap_or(AllocationNo(9999))
     }
@@ -223,7 +222,7 @@ impl Story {
     pub(super) fn pool(&self, text: &str) -> PoolNo {
         self.world.state().pool_named(text).unwrap_or(PoolNo(99))
     }
-    fn node(&self, text: &str) -> NodeNo {
+    pub(super) fn node(&self, text: &str) -> NodeNo {
         self.world.state().node_named(text).unwrap_or(NodeNo(99))
     }
     pub(super) fn class(&self, text: &str) -> ClassNo {
@@ -307,20 +306,7 @@ impl Story {
                 storage_written: line.number("wrote").unwrap_or(0),
             }),
             "cancel" => Command::CancelAllocation(self.allocation(first)),
-            "hold" => Command::HoldAllocation(HoldAllocation { allocation: self.allocation(first), reason: None }),
-            "unhold" => Command::ReleaseHold(self.allocation(first)),
-            "change" => {
-                let cleared = |option: &str| line.options.get(option).is_some_and(|word| *word == "-");
-                let span = |option: &str| cleared(option).then_some(None).or_else(|| line.span(option).map(Some));
-                Command::ChangeAllocation(ChangeAllocation {
-                    allocation: self.allocation(first),
-                    priority: line.priority("prio"),
-                    pool: None,
-                    walltime: span("wall"),
-                    ttl: span("ttl"),
-                    requeue: line.flag("requeue").then_some(true),
-                })
-            }
+            "hold" | "unhold" | "change" | "empty" => self.pending(verb, first, line),
             "renew" => {
                 let ttl = line.span("ttl").expect("a ttl");
                 let one = |one: ReleaseOne| RenewOne { lease: one.lease, ttl, activity: one.activity };
@@ -352,10 +338,6 @@ impl Story {
                 node: self.node(first),
                 generation: line.number("generation"),
                 clean: verb == "wiped",
-            }),
-            "empty" => Command::NoteEmptyNode(NoteEmptyNode {
-                node: self.node(first),
-                since: self.names.read_time(line.options["since"]),
             }),
             "unquarantine" => Command::ClearQuarantine(self.node(first)),
             "beat" => Command::Heartbeat(leasehold_engine::command::Nothing {}),
