@@ -458,7 +458,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
         TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),
         items(V64, 0, 64), option(INSTANT))),
     61: ("token.revoked", seq(TOKEN)),
-    70: ("allocation.submitted", seq(SPEC, added({1: OVER_QUOTA}))),
+    70: ("allocation.submitted", seq(SPEC, added({1: OVER_QUOTA, 2: NODE}))),
     71: ("allocation.denied", seq(SPEC, VERSION, CAUSE, added({1: OVER_QUOTA}))),
     72: ("allocation.placed", seq(V64, V32, V64, V32, VERSION)),
     73: ("allocation.started", seq(V64)),
@@ -478,6 +478,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     101: ("ceiling.deleted", seq(PROJECT, option(V64))),
     110: ("reservation.taken_over", seq(
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
+    112: ("pool.queue_put", seq(POOL, SPAN, V32)),
     116: ("quota.until_reached", seq(QUOTA)),
     118: ("allocation.hold_set", seq(V64, BOOL, WITH_REASON)),
     119: ("allocation.hold_cleared", seq(V64)),

@@ -95,6 +95,9 @@ pub struct Replica {
     /// When the grace ends. Absent if its leases are not revoked, or no longer held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grace_ends_at: Option<When>,
+    /// Number of the burst quota that shortened the TTL. Only in the answer to the submission, and absent if none did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capped_by_quota_id: Option<u32>,
 }
 
 /// An allocation that was submitted: it runs, is staged, or waits.

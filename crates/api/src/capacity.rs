@@ -124,8 +124,18 @@ pub struct Pool {
     pub grace: Option<Ttl>,
     /// Weights of the placement score; null if those of the strategy are used.
     pub weights: Option<Weights>,
+    /// How long a lease is held before it may be evicted.
+    #[serde(default)]
+    pub min_runtime_before_eviction: Ttl,
+    /// How often an allocation is requeued before it fails.
+    #[serde(default = "requeue_limit_default")]
+    pub requeue_limit: u32,
     /// Number of nodes.
     pub nodes: u32,
+}
+
+fn requeue_limit_default() -> u32 {
+    leasehold_model::body::PoolQueue::default().requeue_limit
 }
 
 /// Creates a pool.
@@ -149,6 +159,12 @@ pub struct NewPool {
     /// Weights of the placement score. Those of the strategy unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub weights: Option<Weights>,
+    /// How long a lease is held before it may be evicted. 0 s unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_runtime_before_eviction: Option<Ttl>,
+    /// How often an allocation is requeued before it fails. 10 unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue_limit: Option<u32>,
 }
 
 /// Changes a pool: an absent field keeps its value, null clears it.
@@ -173,6 +189,12 @@ pub struct PoolChange {
     /// Weights of the placement score. Absent keeps them, null goes back to those of the strategy.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub weights: Patch<Weights>,
+    /// How long a lease is held before it may be evicted. Absent keeps it, null goes back to 0 s.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub min_runtime_before_eviction: Patch<Ttl>,
+    /// How often an allocation is requeued before it fails. Absent keeps it, null goes back to 10.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub requeue_limit: Patch<u32>,
 }
 
 /// A pool that was created or changed.

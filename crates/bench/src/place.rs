@@ -81,6 +81,7 @@ impl Cluster {
             lifetime_max: none,
             grace: None,
             weights: None,
+            queue: None,
         }));
         for number in 0..nodes {
             let capacity = match number % 3 {

@@ -55,6 +55,7 @@ pub fn cluster(nodes: u32, tenants: u32) -> Vec<Command> {
             lifetime_max: PerPriority::default(),
             grace: None,
             weights: None,
+            queue: None,
         }),
     ];
     for n in 0..nodes {
@@ -114,6 +115,7 @@ pub fn large_cluster(nodes: u32, tenants: u32) -> Vec<Command> {
         name: name("main"),
         strategy: Strategy::Spread,
         weights: None,
+        queue: None,
         ttl_max: PerPriority::default(),
         lifetime_max: PerPriority::default(),
         grace: Some(Span::from_secs(60)),

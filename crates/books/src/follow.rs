@@ -172,7 +172,7 @@ impl Books {
             | Body::SettingsChanged(_)
             | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_)
-            | Body::PoolPlacementPut(_)
+            | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_)
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)

@@ -296,8 +296,10 @@ impl Keeper {
     /// After [`Self::write`]: drops from memory what is in the file.
     pub fn written(&mut self, written: Written) -> Result<(), BooksError> {
         assert_eq!(written.commit.cursor, self.books.cursor, "the books did not change while they were written");
-        self.committed = written.commit.cursor;
         let books = &mut self.books;
+        // First, because it can fail: then memory and the version that is read stay as they are, which fit together.
+        books.store.look_again().map_err(io)?;
+        self.committed = written.commit.cursor;
         if books.store.file.is_none() {
             return Ok(());
         }
@@ -307,7 +309,7 @@ impl Keeper {
         books.stories.written(written.stories_kept);
         books.store.dropped.clear();
         books.store.forget_fresh();
-        books.store.look_again().map_err(io)
+        Ok(())
     }
 
     /// Writes the changes.

@@ -8,7 +8,7 @@ use crate::mix::MixMap;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use leasehold_meter::Segment;
 use leasehold_meter::timeline::{Keep, Lookup};
-use redb::{Database, ReadOnlyTable, ReadableDatabase, ReadableTable, Table, TableDefinition};
+use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable, Table, TableDefinition};
 use std::fs::OpenOptions;
 use std::ops::ControlFlow;
 use std::os::unix::fs::OpenOptionsExt;
@@ -79,6 +79,18 @@ fn read(table: &ReadOnlyTable<u64, &'static [u8]>, key: u64) -> Result<Option<Ve
     Ok(if all.is_empty() { None } else { Some(all) })
 }
 
+/// A table of a version, if it exists.
+fn table_of(
+    version: &ReadTransaction,
+    table: Definition,
+) -> Result<Option<ReadOnlyTable<u64, &'static [u8]>>, redb::TableError> {
+    match version.open_table(table) {
+        Ok(entries) => Ok(Some(entries)),
+        Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// A cache of segments in two generations: the older one is dropped when the younger one is full.
 #[derive(Default)]
 struct Cache {
@@ -107,10 +119,12 @@ impl Cache {
     }
 }
 
-/// The file as of its last commit.
+/// The file, and its version that the books in memory continue. A commit adds a version to the file before the books in
+/// memory know of it, and they can be read meanwhile; so everything is read from this version.
 pub(crate) struct File {
     pub(crate) database: Database,
     pub(crate) seal: Seal,
+    version: Option<ReadTransaction>,
     segments: Option<ReadOnlyTable<u64, &'static [u8]>>,
 }
 
@@ -152,7 +166,8 @@ impl Store {
         if !database.check_integrity()? {
             return Err(redb::Error::Corrupted("page checksums do not match".to_owned()));
         }
-        let mut store = Self { file: Some(File { database, seal, segments: None }), ..Self::in_memory() };
+        let mut store =
+            Self { file: Some(File { database, seal, version: None, segments: None }), ..Self::in_memory() };
         store.look_again()?;
         Ok(store)
     }
@@ -164,14 +179,12 @@ impl Store {
         }
     }
 
-    /// After a commit: reads from the new version, and drops what was written from memory.
+    /// After a commit: reads from the new version. After an error, from the version before.
     pub(crate) fn look_again(&mut self) -> Result<(), redb::Error> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        file.segments = match file.database.begin_read()?.open_table(SEGMENTS) {
-            Ok(table) => Some(table),
-            Err(redb::TableError::TableDoesNotExist(_)) => None,
-            Err(error) => return Err(error.into()),
-        };
+        let version = file.database.begin_read()?;
+        file.segments = table_of(&version, SEGMENTS)?;
+        file.version = Some(version);
         Ok(())
     }
 
@@ -210,12 +223,8 @@ impl Store {
 
     /// A table of the file, if it exists.
     fn table(&self, table: Definition) -> Result<Option<ReadOnlyTable<u64, &'static [u8]>>, Unsound> {
-        let Some(file) = &self.file else { return Ok(None) };
-        match file.database.begin_read().map_err(|_| Unsound)?.open_table(table) {
-            Ok(entries) => Ok(Some(entries)),
-            Err(redb::TableError::TableDoesNotExist(_)) => Ok(None),
-            Err(_) => Err(Unsound),
-        }
+        let Some(version) = self.file.as_ref().and_then(|file| file.version.as_ref()) else { return Ok(None) };
+        table_of(version, table).map_err(|_| Unsound)
     }
 
     /// The stored bytes of an entry, if it is there.

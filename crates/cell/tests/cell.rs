@@ -55,6 +55,7 @@ fn settle(cell: &Cell, teardown: TeardownMode) {
             lifetime_max: PerPriority::default(),
             grace: None,
             weights: None,
+            queue: None,
         }),
         Command::PutNode(PutNode {
             node: None,

@@ -231,6 +231,7 @@ pub(crate) fn missing(state: &State, burst_ttl: Span) -> Vec<Command> {
             lifetime_max: PerPriority::default(),
             grace: None,
             weights: None,
+            queue: None,
         }));
     }
     let nodes = nodes().into_iter().zip(0..).filter(|(_, n)| state.node(NodeNo(*n)).is_none());

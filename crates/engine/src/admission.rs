@@ -22,6 +22,21 @@ struct Check<'s> {
     verdict: Option<Verdict>,
 }
 
+impl Check<'_> {
+    /// What the ask counts by itself, wherever it is placed. Zero if it may avoid the quota by its choice of nodes.
+    fn alone(&self, ask: &Ask<'_>) -> Count {
+        let scope = &self.quota.scope;
+        let is_inside = scope.pool.is_none() || scope.pool == ask.pool;
+        match (self.quota.measure, scope.node) {
+            _ if !is_inside => 0,
+            // How many nodes it needs is not known before it is placed.
+            (Measure::Nodes, _) | (_, NodeScope::One(_)) => 0,
+            (_, NodeScope::Each) => self.each,
+            (_, NodeScope::All) => self.requested,
+        }
+    }
+}
+
 /// Quotas whose verdict depends on the node, with the amount that one replica counts in each.
 pub(crate) type NodeQuotas = SmallVec<[(QuotaNo, Count); 4]>;
 
@@ -172,8 +187,11 @@ impl State {
             }
             let requested = if counts_gang { 1 } else { each.saturating_mul(u128::from(ask.replicas)) };
             let depends_on_node = !counts_gang && quota.depends_on_node();
-            let verdict =
-                if depends_on_node { None } else { Some(quota.judge(requested, quota.holder_of(ask), None, ask.now)) };
+            let judge = || {
+                let verdict = quota.judge(requested, quota.holder_of(ask), None, ask.now);
+                ask.heed(quota.number, verdict)
+            };
+            let verdict = (!depends_on_node).then(judge);
             show(Check { quota, each, requested, verdict })?;
         }
         Ok(())
@@ -197,25 +215,38 @@ impl State {
     }
 
     /// Whether the ask exceeds the base limit of a hard or burst quota all by itself, so that it could never start
-    /// within it. Quotas that it may avoid by its choice of nodes do not matter.
+    /// within it.
     pub(crate) fn exceeds_a_base(&self, ask: &Ask<'_>) -> bool {
         let mut exceeds = false;
-        let all = self.check_quotas(ask, |Check { quota, each, requested, .. }| {
-            let scope = &quota.scope;
-            let is_inside = scope.pool.is_none() || scope.pool == ask.pool;
-            let alone = match (quota.measure, scope.node) {
-                _ if !is_inside => 0,
-                // How many nodes it needs is not known before it is placed.
-                (Measure::Nodes, _) | (_, NodeScope::One(_)) => 0,
-                (_, NodeScope::Each) => each,
-                (_, NodeScope::All) => requested,
-            };
+        let all = self.check_quotas(ask, |check| {
+            let quota = check.quota;
             let is_soft = matches!(quota.base(), LimitKind::Soft { .. });
-            exceeds |= !is_soft && quota.in_units(alone).exceeds(quota.base().limit());
+            exceeds |= !is_soft && quota.in_units(check.alone(ask)).exceeds(quota.base().limit());
             Ok(())
         });
         all.expect("the callback never fails");
         exceeds
+    }
+
+    /// A burst quota under which an ask could never start: it exceeds the base limit all by itself, and would run for
+    /// longer than a burst lasts (SEMANTICS 11). While a temporary limit applies, that must hold with and without it.
+    pub(crate) fn never_within_burst(&self, ask: &Ask<'_>) -> Option<QuotaNo> {
+        let walltime = ask.walltime?;
+        let mut found = None;
+        let all = self.check_quotas(ask, |check| {
+            let quota = check.quota;
+            let alone = quota.in_units(check.alone(ask));
+            let forbids = |limit: LimitKind| match limit {
+                LimitKind::Burst { limit, burst_ttl, .. } => walltime > burst_ttl && alone.exceeds(limit),
+                LimitKind::Hard { .. } | LimitKind::Soft { .. } => false,
+            };
+            if forbids(quota.limit) && forbids(quota.base()) {
+                found.get_or_insert(quota.number);
+            }
+            Ok(())
+        });
+        all.expect("the callback never fails");
+        found
     }
 
     /// All quotas that depend on the node, even if another one denies the ask.

@@ -2,9 +2,10 @@
 
 use crate::custody::Claimer;
 use crate::reservation::Reservation;
+use leasehold_model::body::AllocationSubmitted;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, Record,
-    TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, NodeNo, ProjectNo,
+    Record, TenantNo, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -20,6 +21,8 @@ pub struct Allocation {
     pub hcl_entry: Option<Name>,
     pub dra_claim_id: Option<Name>,
     pub spec: AllocationSpec,
+    /// The only node that it may use, if it was requested as a lease on that node.
+    pub node: Option<NodeNo>,
     pub state: AllocationState,
     /// When it was submitted. It keeps this age when it is requeued.
     pub submitted_at: Instant,
@@ -38,6 +41,8 @@ pub struct Allocation {
     pub ends: Option<AttemptEnd>,
     /// The latest end among those of its leases that have ended.
     pub ended_at: Instant,
+    /// How often it was requeued without a checkpoint, since the first process with rules version 4.
+    pub requeues: u32,
     /// Set while it is on hold: it keeps its place in the queue, and is not scheduled.
     pub on_hold: Option<Hold>,
     pub(crate) reservation: Option<Box<Reservation>>,
@@ -53,7 +58,7 @@ pub struct Hold {
 }
 
 impl Allocation {
-    pub(crate) fn new(record: &Record, spec: AllocationSpec) -> Option<Self> {
+    pub(crate) fn new(record: &Record, submitted: &AllocationSubmitted) -> Option<Self> {
         let identity = &record.identity;
         Some(Self {
             number: AllocationNo(record.sequence),
@@ -63,7 +68,8 @@ impl Allocation {
             workload: identity.workload.clone(),
             hcl_entry: record.hcl_entry.clone(),
             dra_claim_id: record.dra_claim_id.clone(),
-            spec,
+            spec: submitted.spec.clone(),
+            node: submitted.node,
             state: AllocationState::Pending,
             submitted_at: record.stamp,
             attempt: 0,
@@ -74,6 +80,7 @@ impl Allocation {
             checkpointed: false,
             ends: None,
             ended_at: Instant(0),
+            requeues: 0,
             on_hold: None,
             reservation: None,
         })
@@ -126,7 +133,7 @@ impl Allocation {
     }
 
     /// The nodes on which capacity is reserved for it.
-    pub fn reserved_on(&self) -> impl Iterator<Item = leasehold_model::NodeNo> + '_ {
+    pub fn reserved_on(&self) -> impl Iterator<Item = NodeNo> + '_ {
         self.reservation.iter().flat_map(|reservation| reservation.places.iter().map(|place| place.node))
     }
 }

@@ -3,15 +3,17 @@
 //! Deciding, quoting, explaining and wait reasons all start from an [`Ask`].
 
 use crate::allocation::Allocation;
+use crate::assured_start::Stay;
 use crate::command::RequestLease;
 use crate::custody::Claimer;
 use crate::node::Node;
 use crate::queue::{Rank, ShapeKey};
+use crate::quota::Verdict;
 use crate::state::{Pool, State, entry};
 use leasehold_model::body::Asks;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AppInstanceNo, Domain, Identity, Instant, Name, NodeNo, PoolNo, Priority, Profile,
-    ProjectNo, Span, TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, DenyCause, Domain, Identity, Instant, Name, NodeNo, PoolNo, Priority,
+    Profile, ProjectNo, QuotaNo, Span, TenantNo, UserNo,
 };
 use std::cmp::Reverse;
 
@@ -95,6 +97,7 @@ impl<'a> Ask<'a> {
     pub(crate) fn of(found: &'a Allocation, now: Instant) -> Self {
         Self {
             claimer: found.claimer(),
+            node: found.node,
             submitted_at: found.submitted_at,
             number: found.number,
             ..Self::gang(found.tenant, found.project, found.user, &found.spec, now)
@@ -141,7 +144,7 @@ impl<'a> Ask<'a> {
             user: None,
             claimer: key.claimer,
             pool: key.pool,
-            node: None,
+            node: key.node,
             asks: &key.asks,
             replicas: key.replicas,
             priority: key.priority,
@@ -157,6 +160,22 @@ impl<'a> Ask<'a> {
             number: AllocationNo(u64::MAX),
             now,
             allow: None,
+        }
+    }
+
+    /// For how long it stays where it is placed.
+    pub(crate) fn stay(&self) -> Stay {
+        Stay { walltime: self.walltime, priority: self.priority }
+    }
+
+    /// The verdict of a quota on this ask. A gang must fit into what is left of a burst for its whole walltime, or else
+    /// it waits (SEMANTICS 11).
+    pub(crate) fn heed(&self, quota: QuotaNo, verdict: Verdict) -> Verdict {
+        match (verdict, self.walltime) {
+            (Verdict::Until(ends_at), Some(walltime)) if self.now.saturating_add(walltime) > ends_at => {
+                Verdict::Refused(DenyCause::BurstOver { quota, ends_at })
+            }
+            (verdict, _) => verdict,
         }
     }
 
@@ -200,6 +219,7 @@ impl State {
     /// Whether a node may be used, regardless of its free capacity.
     pub(crate) fn suits(&self, node: &Node, ask: &Ask<'_>) -> bool {
         node.is_open_to(ask.claimer)
+            && ask.node.is_none_or(|named| named == node.number)
             && self.pool_suits(node.pool, ask)
             && ask.labels.iter().all(|label| node.labels.contains(label))
             && ask.allow.is_none_or(|allow| allow(node))

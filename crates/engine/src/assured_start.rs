@@ -1,23 +1,31 @@
 //! The assured start of a waiting allocation: when it starts at the latest, and on which nodes. Backfill must not delay
 //! the assured start of the head of a line.
 //!
-//! Only ends that are certain count. The leases of an allocation with a walltime end by then, renewed or not; a
-//! teardown is confirmed or fenced by its deadline. A lease without a walltime may be renewed forever and is not
-//! counted on.
+//! Only ends that are certain count. The leases of an allocation with a walltime end by then, renewed or not; those in a
+//! pool with a longest lifetime end by then; a teardown is confirmed or fenced by its deadline. A lease without such a
+//! bound may be renewed forever and is not counted on.
 
 use crate::allocation::Allocation;
 use crate::ask::Ask;
-use crate::lease::Phase;
+use crate::lease::{Lease, Phase};
 use crate::node::Node;
 use crate::placement::Tentative;
 use crate::state::State;
 use crate::view::View;
-use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Span, TeardownMode};
+use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Priority, Span, TeardownMode};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-/// How many ends of walltimes are considered. An allocation that needs more has no assured start.
+/// How many ends of walltimes, and of longest lifetimes, are considered. An allocation that needs more has no assured
+/// start.
 const ENDS_MAX: usize = 4096;
+
+/// For how long work may stay on a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stay {
+    pub(crate) walltime: Option<Span>,
+    pub(crate) priority: Priority,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AssuredStart {
@@ -36,9 +44,22 @@ impl State {
         }
     }
 
-    /// When a gang that starts now on this node has released it at the latest. `None` without a walltime.
-    pub(crate) fn gone_by(&self, node: &Node, now: Instant, walltime: Option<Span>) -> Option<Instant> {
-        Some(now.saturating_add(walltime?).saturating_add(self.clearing(node)))
+    /// When work that starts now on this node has released it at the latest. `None` if it has neither a walltime nor a
+    /// longest lifetime.
+    pub(crate) fn gone_by(&self, node: &Node, now: Instant, stay: Stay) -> Option<Instant> {
+        let lifetime = self.pool(node.pool).and_then(|pool| pool.lifetime_max.of(stay.priority));
+        let longest = stay.walltime.into_iter().chain(lifetime).min()?;
+        Some(now.saturating_add(longest).saturating_add(self.clearing(node)))
+    }
+
+    /// When a lease ends at the latest because of its pool's longest lifetime, if that is before the walltime of its
+    /// allocation.
+    fn lifetime_end(&self, lease: &Lease) -> Option<Instant> {
+        let (reached, _) = self.lifetime_of(lease)?;
+        let end = reached.max(lease.expires_at);
+        let of = lease.of.and_then(|of| self.allocation(of)).filter(|of| of.has_lease(lease.number));
+        let bound = of.and_then(Allocation::bound);
+        bound.is_none_or(|bound| end < bound).then_some(end)
     }
 }
 
@@ -53,15 +74,30 @@ impl View<'_> {
         }
         let mut ends = self.ending_by(now);
         let mut bounds = self.bounds.iter().take(ENDS_MAX).peekable();
+        let mut lifetimes = self.lifetimes.iter().take(ENDS_MAX).peekable();
         loop {
-            // Leases end no earlier than the walltime of their allocation, so it is enough to add those that come next.
+            // Leases end no earlier than the walltime of their allocation or their longest lifetime, so it is enough to
+            // add those that come next.
             while let Some((bound, number)) =
                 bounds.next_if(|(bound, _)| ends.peek().is_none_or(|Reverse((at, _))| bound <= at))
             {
                 let leases = self.allocation(*number)?.lease_numbers().filter_map(|lease| self.lease(lease));
-                for lease in leases.filter(|lease| lease.of == Some(*number) && lease.phase == Phase::Active) {
+                let ends_by_walltime = |lease: &&Lease| {
+                    lease.of == Some(*number) && lease.phase == Phase::Active && self.lifetime_end(lease).is_none()
+                };
+                for lease in leases.filter(ends_by_walltime) {
                     let node = self.node(lease.node).expect("a lease's node exists");
                     ends.push(Reverse((bound.saturating_add(self.clearing(node)).max(now), lease.number)));
+                }
+            }
+            while let Some((_, number)) =
+                lifetimes.next_if(|(reached, _)| ends.peek().is_none_or(|Reverse((at, _))| reached <= at))
+            {
+                let lease = self.lease(*number).expect("the index has only held leases");
+                let node = self.node(lease.node).expect("a lease's node exists");
+                let matters = lease.phase == Phase::Active && ask.pool.is_none_or(|pool| pool == node.pool);
+                if let Some(end) = self.lifetime_end(lease).filter(|_| matters) {
+                    ends.push(Reverse((end.saturating_add(self.clearing(node)).max(now), lease.number)));
                 }
             }
             let Reverse((start, _)) = *ends.peek()?;

@@ -5,7 +5,7 @@ mod payload;
 use payload::{check_lengths, put_payload};
 pub(crate) use payload::{key_scope, payload_hash};
 
-use leasehold_model::body::{Asks, PerPriority};
+use leasehold_model::body::{Asks, PerPriority, PoolQueue};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
@@ -164,6 +164,8 @@ fields! {
         pub grace: Option<Span>,
         /// Absent: unchanged. Present and empty: those of the strategy.
         pub weights: Option<Option<Weights>>,
+        /// Absent: unchanged.
+        pub queue: Option<PoolQueue>,
     }
 }
 fields! { pub struct PutClass { pub class: Option<ClassNo>, pub spec: ClassSpec } }

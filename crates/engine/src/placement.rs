@@ -162,7 +162,9 @@ impl State {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
             let holder = quota.holder_of(wanted.ask);
             let taken = wanted.tentative.counted(quota, holder, node.number);
-            match quota.judge_with(*asked, holder, Some((node.pool, node.number)), wanted.ask.now, taken) {
+            let at = Some((node.pool, node.number));
+            let verdict = quota.judge_with(*asked, holder, at, wanted.ask.now, taken);
+            match wanted.ask.heed(*number, verdict) {
                 Verdict::Within => {}
                 Verdict::Refused(cause) => return Err(cause),
                 verdict => verdicts.push((*number, verdict)),

@@ -11,10 +11,11 @@ pub use waits::{WaitReason, Waits};
 
 use crate::allocation::Allocation;
 use crate::custody::Claimer;
+use crate::lease::Lease;
 use crate::node::Node;
-use leasehold_model::body::Asks;
+use leasehold_model::body::{Asks, PoolQueue};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, Domain, Instant, Name, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,11 +44,16 @@ impl Line {
     }
 }
 
+/// The pools of the nodes that waiting allocations name.
+pub(crate) type NamedNodes = BTreeMap<NodeNo, PoolNo>;
+
 /// Everything that determines where an allocation fits. Allocations with equal keys form a shape.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ShapeKey {
     pub(crate) priority: Priority,
     pub(crate) pool: Option<PoolNo>,
+    /// The only node that it may use.
+    pub(crate) node: Option<NodeNo>,
     pub(crate) asks: Asks,
     pub(crate) replicas: u32,
     pub(crate) labels: Vec<(Name, Name)>,
@@ -65,9 +71,10 @@ pub(crate) struct ShapeKey {
 }
 
 impl ShapeKey {
-    /// Whether allocations of this shape wait in the line.
-    pub(crate) fn stands_in(&self, line: Line) -> bool {
-        line.has(self.claimer, self.pool)
+    /// Whether allocations of this shape wait in the line. One that names a node waits in the line of that node's pool.
+    pub(crate) fn stands_in(&self, line: Line, named: &NamedNodes) -> bool {
+        let of_node = self.node.and_then(|node| named.get(&node).copied());
+        line.has(self.claimer, of_node.or(self.pool))
     }
 
     fn of(allocation: &Allocation, own_shapes: bool) -> Self {
@@ -75,6 +82,7 @@ impl ShapeKey {
         Self {
             priority: spec.priority,
             pool: spec.pool,
+            node: allocation.node,
             asks: spec.asks.clone(),
             replicas: spec.replicas,
             labels: spec.labels.clone(),
@@ -211,6 +219,28 @@ impl crate::state::State {
     pub(crate) fn lines(&self) -> impl Iterator<Item = Line> + '_ {
         let pools = self.pools().map(|(number, _)| Line::Pool(number));
         pools.chain(self.claimed.claimers().map(Line::Claimed))
+    }
+
+    pub(crate) fn named_nodes(&self) -> NamedNodes {
+        let named = self.queue.shapes.keys().filter_map(|key| self.node(key.node?));
+        named.map(|node| (node.number, node.pool)).collect()
+    }
+
+    /// How often an allocation may be requeued: the lowest limit of the pools that it may use.
+    pub(crate) fn requeue_limit(&self, found: &Allocation) -> u32 {
+        let pools = self.pools().filter(|(number, _)| found.spec.pool.is_none_or(|own| own == *number));
+        pools.map(|(_, pool)| pool.queue.requeue_limit).min().unwrap_or(PoolQueue::default().requeue_limit)
+    }
+
+    /// Whether a lease was held long enough to be evicted (SEMANTICS 11).
+    pub(crate) fn ran_long_enough(&self, lease: &Lease, now: Instant) -> bool {
+        let least = self.pool(lease.pool).map_or(Span::ZERO, |pool| pool.queue.min_runtime_before_eviction);
+        lease.granted_at.saturating_add(least) <= now
+    }
+
+    /// Whether some pool protects young leases, so that an eviction can become possible by the passing of time.
+    pub(crate) fn protects_young_leases(&self) -> bool {
+        self.pools().any(|(_, pool)| pool.queue.min_runtime_before_eviction > Span::ZERO)
     }
 
     /// The rank of a waiting allocation.

@@ -152,6 +152,7 @@ refusals! {
     GangTooLarge { replicas: u32, most: u64 } Invalid "gang_too_large" "the allocation has {replicas} replicas, but the nodes that it may use could hold only {most}, even if they were empty",
     ContradictoryAffinity Invalid "contradictory_affinity" "`together` and `apart` contradict each other; remove one of them, or widen `together`",
     WalltimeTooLong Invalid "walltime_too_long" "the walltime is longer than the maximum lifetime in every pool that the allocation may use",
+    WalltimeBeyondBurst { quota: QuotaNo } Invalid "walltime_beyond_burst" "it exceeds the base limit of {quota} all by itself, and its walltime is longer than a burst lasts; request less, or a shorter walltime",
     TooManyPending { limit: u64 } Conflict "too_many_pending" "the tenant already has {limit} waiting allocations, which is its limit; wait until some have started, or cancel some",
     TenantHasAllocations { tenant: TenantNo } Conflict "tenant_has_allocations" "{tenant} still has allocations; complete or cancel them first",
     ProjectHasAllocations { project: ProjectNo } Conflict "project_has_allocations" "{project} still has allocations; complete or cancel them first",

@@ -3,9 +3,9 @@
 use crate::command::{Command, Request, RequestLease, SubmitAllocation};
 use crate::decide::Engine;
 use crate::state::State;
-use leasehold_model::body::{Body, Denied, Granted, Particulars};
+use leasehold_model::body::{AllocationSubmitted, Body, Denied, Granted, Particulars};
 use leasehold_model::{
-    AllocationSpec, AttemptEnd, Batch, ClassNo, Identity, Quanta, RULES_VERSION, Record, WhenOverQuota,
+    AllocationSpec, AttemptEnd, Batch, ClassNo, Identity, NodeNo, Quanta, RULES_VERSION, Record, Span, WhenOverQuota,
 };
 
 /// The result of repeating a decision.
@@ -40,6 +40,9 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::Denied(denied) => of_command(Some(denied.rules_version), Command::Request(request_of_denial(denied))),
         Body::AllocationDenied(denied) => {
             of_command(Some(denied.rules_version), submission(&denied.spec, denied.when_over_quota))
+        }
+        Body::AllocationSubmitted(AllocationSubmitted { spec, node: Some(node), .. }) => {
+            of_command(None, Command::Request(request_on_node(spec, *node)))
         }
         Body::AllocationSubmitted(submitted) => {
             of_command(None, submission(&submitted.spec, submitted.when_over_quota))
@@ -145,6 +148,25 @@ fn request_of_grant(granted: &Granted) -> RequestLease {
         profile: granted.profile,
         app_instance: granted.app_instance,
         ..RequestLease::of(ClassNo(0), Quanta(0), granted.ttl)
+    }
+}
+
+/// The request for a lease on a certain node that became an allocation.
+fn request_on_node(spec: &AllocationSpec, node: NodeNo) -> RequestLease {
+    RequestLease {
+        pool: spec.pool,
+        node: Some(node),
+        asks: spec.asks.clone(),
+        priority: spec.priority,
+        sensitive: spec.sensitive,
+        control_plane: spec.control_plane,
+        correlation: spec.correlation,
+        app_instance: spec.app_instance,
+        attachment: spec.attachment,
+        source_project: spec.source_project,
+        labels: spec.labels.clone(),
+        profile: spec.profile,
+        ..RequestLease::of(ClassNo(0), Quanta(0), spec.ttl.unwrap_or(Span::ZERO))
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) enum Blocked {
     Behind,
     /// An eviction would make room, but the tenant has reached its limit on evictions.
     Evictions,
+    /// No node has the free capacity, but leases that are too young to be evicted may be evicted later.
+    Young,
     /// The only free capacity is where the tenant's quotas do not allow it.
     Quota,
 }
@@ -34,7 +36,7 @@ impl Blocked {
     /// Whether an allocation blocked like this can be the head of its line. An allocation that waits for its tenant's
     /// eviction limit keeps its assured start.
     pub(crate) fn finds_no_room(self) -> bool {
-        matches!(self, Self::Room | Self::Evictions)
+        matches!(self, Self::Room | Self::Young | Self::Evictions)
     }
 }
 

@@ -264,6 +264,9 @@ impl State {
         if lease.phase == Phase::Revoking || lease.phase.is_tearing_down() {
             self.count_ending(lease.node, true);
         }
+        if lease.phase.is_held() {
+            self.follow_lifetime(&lease);
+        }
         let slot = self.leases.insert(lease);
         self.chain_to_node(slot);
     }
@@ -333,6 +336,7 @@ fn put_pool(p: &Pool, out: &mut Vec<u8>) {
     p.lifetime_max.put(out);
     p.grace.put(out);
     p.weights.put(out);
+    p.queue.put(out);
 }
 
 fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
@@ -343,6 +347,7 @@ fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
         lifetime_max: Field::get(r)?,
         grace: Field::get(r)?,
         weights: Field::get(r)?,
+        queue: Field::get(r)?,
         nodes: 0,
     })
 }

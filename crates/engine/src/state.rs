@@ -4,6 +4,7 @@ mod allocations;
 mod custody;
 mod endings;
 mod fold;
+mod lifetimes;
 mod nodes;
 mod owners;
 
@@ -18,7 +19,7 @@ use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
@@ -115,6 +116,7 @@ pub struct Pool {
     pub nodes: u32,
     /// Placement weights that replace those of the strategy.
     pub weights: Option<Weights>,
+    pub queue: PoolQueue,
 }
 
 /// How a closed lease ended.
@@ -224,6 +226,8 @@ pub struct State {
     pub(crate) queue: Queue,
     /// The end of the walltime of each placed allocation that has one.
     pub(crate) bounds: BTreeSet<(Instant, AllocationNo)>,
+    /// When the held leases of pools with a longest lifetime reach it.
+    pub(crate) lifetimes: BTreeSet<(Instant, LeaseNo)>,
     /// Nodes on which leases are ending.
     pub(crate) ending: BTreeSet<NodeNo>,
     /// GPU time of all tenants.

@@ -39,6 +39,7 @@ fn a_directory_that_was_replaced_stops_the_daemon() {
     let mut command = daemon.command("data/operator.token", "tenant create physics");
     // It tries again and again to reach a daemon that has ended, so nobody waits for it.
     let mut client = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    until("the daemon stops", || daemon.process.try_wait().unwrap().is_some());
     assert_eq!(daemon.process.wait().unwrap().code(), Some(1));
     let _ = client.kill();
     client.wait().unwrap();

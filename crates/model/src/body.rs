@@ -171,6 +171,28 @@ fields! {
     pub struct PoolPlacementPut { pub pool: PoolNo, pub weights: Option<Weights> }
 }
 
+fields! {
+    /// When leases of a pool may be evicted, and how often an allocation is requeued.
+    #[derive(Copy)]
+    pub struct PoolQueue {
+        /// A lease is not evicted before it was held for so long.
+        pub min_runtime_before_eviction: Span,
+        /// How often an allocation is requeued before it fails.
+        pub requeue_limit: u32,
+    }
+}
+
+impl Default for PoolQueue {
+    fn default() -> Self {
+        Self { min_runtime_before_eviction: Span::ZERO, requeue_limit: 10 }
+    }
+}
+
+fields! {
+    /// The queue settings of a pool from now on.
+    pub struct PoolQueuePut { pub pool: PoolNo, pub queue: PoolQueue }
+}
+
 fields! { pub struct TenantPut { pub tenant: TenantNo, pub settings: TenantSettings } }
 fields! { pub struct TenantDeleted { pub tenant: TenantNo } }
 
@@ -466,6 +488,7 @@ kinds! {
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
     110 "reservation.taken_over" ReservationTakenOver,
+    112 "pool.queue_put" PoolQueuePut,
     116 "quota.until_reached" QuotaUntilReached,
     118 "allocation.hold_set" AllocationHoldSet,
     119 "allocation.hold_cleared" AllocationHoldCleared,
@@ -504,6 +527,7 @@ macro_rules! setup_kinds {
             | $crate::Body::ChargePolicyPut(_)
             | $crate::Body::BudgetsPut(_)
             | $crate::Body::PoolPlacementPut(_)
+            | $crate::Body::PoolQueuePut(_)
             | $crate::Body::PlacementChanged(_)
             | $crate::Body::SensitiveChanged(_)
             | $crate::Body::TokenIssued(_)

@@ -101,11 +101,19 @@ impl World {
             // Its walltime is over.
             AttemptEnd::Walltime => AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into(),
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
-            _ if found.spec.requeue => AllocationRequeued { allocation, end }.into(),
+            _ if found.spec.requeue && found.requeues < self.requeue_limit(found) => {
+                AllocationRequeued { allocation, end }.into()
+            }
             _ => AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into(),
         };
         let ended_at = self.gang_of(found).filter_map(|lease| lease.ended_at).max();
         Line { effective_at: ended_at.unwrap_or(now).min(now), ..Line::new(body, found.identity(), now) }
+    }
+
+    /// The lowest limit on requeues of the pools that an allocation may use.
+    fn requeue_limit(&self, found: &Allocation) -> u32 {
+        let pools = self.pools.keys().filter(|pool| found.spec.pool.is_none_or(|own| own == **pool));
+        pools.map(|pool| self.pool_queue(*pool).requeue_limit).min().unwrap_or(10)
     }
 
     /// One record for each holder and each grace period of their pools. They are in the order of tenant, project,
@@ -170,6 +178,8 @@ impl World {
         let placed = AllocationPlaced { allocation: number, attempt, first_lease: first, leases, rules_version };
         let mut script = vec![Line::new(placed, identity.clone(), s.now)];
         let mut next = first.0;
+        // A node that was named was not chosen by weights.
+        let is_weighed = found.reservation.is_none() && found.node.is_none();
         for place in &gang.places {
             let pool: PoolNo = self.nodes[&place.node].put.pool;
             let ttl = self.gang_ttl(pool, spec).expect("only pools that allow it are looked at");
@@ -192,8 +202,8 @@ impl World {
                 over_soft: gang.terms.over_soft().into_iter().collect(),
                 capped_by,
                 // With victims, the placement was decided together with the eviction.
-                profile: spec.profile.filter(|_| found.reservation.is_none()),
-                weighing: found.reservation.is_none().then(|| self.weighing(pool)),
+                profile: spec.profile.filter(|_| is_weighed),
+                weighing: is_weighed.then(|| self.weighing(pool)),
                 labels: Vec::new(),
             };
             next += place.members.len() as u64;

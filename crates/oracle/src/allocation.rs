@@ -6,8 +6,8 @@ use crate::quota::Demand;
 use crate::reservation::Reservation;
 use crate::world::World;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, ProjectNo, TenantNo,
-    UserNo,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, NodeNo, ProjectNo,
+    TenantNo, UserNo,
 };
 
 /// References that the caller chose: an HCL entry and a DRA claim.
@@ -23,6 +23,8 @@ pub(crate) struct Allocation {
     /// The HCL entry and the DRA claim that its submission named.
     pub(crate) references: References,
     pub(crate) spec: AllocationSpec,
+    /// The only node that it may use.
+    pub(crate) node: Option<NodeNo>,
     pub(crate) state: AllocationState,
     /// Determines its age in the queue, also after it is requeued.
     pub(crate) submitted_at: Instant,
@@ -34,6 +36,8 @@ pub(crate) struct Allocation {
     pub(crate) checkpointed: bool,
     /// Why this attempt is interrupted; set by the first of its leases that ends.
     pub(crate) ends: Option<AttemptEnd>,
+    /// How often it was requeued.
+    pub(crate) requeues: u32,
     pub(crate) reservation: Option<Reservation>,
     /// Whether it is on hold, and if so whether an operator did that.
     pub(crate) hold: Option<bool>,
@@ -61,7 +65,7 @@ impl Allocation {
     }
 
     pub(crate) fn demand(&self) -> Demand {
-        Demand::of_gang(self.tenant, self.project, self.user, &self.spec)
+        Demand { node: self.node, ..Demand::of_gang(self.tenant, self.project, self.user, &self.spec) }
     }
 
     /// Whether it waits in the queue: neither placed, nor ended, nor on hold, nor waiting for its victims.

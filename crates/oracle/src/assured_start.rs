@@ -8,7 +8,7 @@ use crate::allocation::Allocation;
 use crate::gang::Occupancy;
 use crate::lease::{Lease, Phase};
 use crate::world::{Node, World};
-use leasehold_model::{Instant, LeaseNo, NodeNo, Span};
+use leasehold_model::{Instant, LeaseNo, NodeNo, Priority, Span};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,16 +23,36 @@ impl World {
         if node.is_immediate() { Span::ZERO } else { self.settings.teardown_deadline }
     }
 
-    /// When an allocation that starts now has left the node; none without a walltime.
-    pub(crate) fn gone_by(&self, node: NodeNo, now: Instant, walltime: Option<Span>) -> Option<Instant> {
-        Some(now.saturating_add(walltime?).saturating_add(self.teardown_time(&self.nodes[&node])))
+    /// When work that starts now has left the node; none if neither its walltime nor the pool limits it.
+    pub(crate) fn gone_by(
+        &self,
+        node: NodeNo,
+        now: Instant,
+        walltime: Option<Span>,
+        priority: Priority,
+    ) -> Option<Instant> {
+        let node = &self.nodes[&node];
+        let longest = match (walltime, self.lifetime_max(node.put.pool, priority)) {
+            (Some(walltime), Some(life)) => walltime.min(life),
+            (one, other) => one.or(other)?,
+        };
+        Some(now.saturating_add(longest).saturating_add(self.teardown_time(node)))
+    }
+
+    /// When an active lease must have ended: at the walltime of its attempt, or after its longest lifetime. A deadline
+    /// that was set under earlier limits stands.
+    fn last_deadline(&self, lease: &Lease) -> Option<Instant> {
+        let walltime = self.attempt_of(lease).and_then(|attempt| attempt.bound());
+        let life = self.lifetime_max(lease.pool, lease.priority);
+        let life = life.map(|life| lease.granted_at.saturating_add(life).max(lease.expires_at));
+        walltime.into_iter().chain(life).min()
     }
 
     /// When a lease has certainly given back its capacity.
     fn firm_end(&self, lease: &Lease) -> Option<Instant> {
         let teardown = self.nodes.get(&lease.node).map(|node| self.teardown_time(node))?;
         match lease.phase {
-            Phase::Active => Some(self.attempt_of(lease)?.bound()?.saturating_add(teardown)),
+            Phase::Active => Some(self.last_deadline(lease)?.saturating_add(teardown)),
             Phase::Revoking => Some(lease.limit_at?.saturating_add(teardown)),
             Phase::Releasing | Phase::Expired | Phase::TearingDown => lease.limit_at,
             Phase::Fenced | Phase::Closed => None,

@@ -5,8 +5,8 @@ use crate::lease::Lease;
 use crate::violation::{Broken, Checked, demand, found};
 use crate::world::{Quota, World};
 use leasehold_model::body::{
-    BudgetsPut, ClassPut, PlacementChanged, PoolPlacementPut, PoolPut, ProjectPut, QuotaPut, SettingsChanged,
-    TenantPut, UserPut,
+    BudgetsPut, ClassPut, PlacementChanged, PoolPlacementPut, PoolPut, PoolQueuePut, ProjectPut, QuotaPut,
+    SettingsChanged, TenantPut, UserPut,
 };
 use leasehold_model::limits::{
     HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX, QUANTA_PER_UNIT_MAX, QUOTAS_PER_TENANT_MAX, TTL_MAX,
@@ -76,6 +76,13 @@ impl World {
         Ok(())
     }
 
+    pub(crate) fn pool_queue_put(&mut self, put: &PoolQueuePut) -> Checked {
+        demand!(self.pools.contains_key(&put.pool), "unknown-pool", "there is no {}", put.pool);
+        demand!(self.pool_queue(put.pool) != put.queue, "pool-queue", "{:?} was set already", put.queue);
+        self.pool_queues.insert(put.pool, put.queue);
+        Ok(())
+    }
+
     pub(crate) fn placement_changed(&mut self, changed: &PlacementChanged, stamp: Instant) -> Checked {
         let half_life = changed.heat_half_life;
         let range = HEAT_HALF_LIFE_MIN..=LIMIT_SPAN_MAX;
@@ -90,6 +97,7 @@ impl World {
         demand!(empty, "pool-has-nodes", "{pool} still has nodes");
         self.pools.remove(&pool);
         self.weights.remove(&pool);
+        self.pool_queues.remove(&pool);
         Ok(())
     }
 

@@ -214,7 +214,7 @@ impl Driver {
                 particulars: body::Particulars::default(),
             }
             .into(),
-            Expected::Submitted(_) => unreachable!("all have the same priority: nobody evicts"),
+            Expected::Submitted(..) => unreachable!("all have the same priority: nobody evicts"),
             Expected::Refused(_) => return,
         };
         let mut record = Record::new(self.oracle.size, self.now, body);

@@ -115,7 +115,7 @@ impl World {
             if !self.suits(node, demand, spec) || !allow(*number) || !lies_apart || !passes() {
                 continue;
             }
-            if let Some((cost, victims)) = self.victims_for(spec, *number, so_far)
+            if let Some((cost, victims)) = self.victims_for(spec, *number, so_far, now)
                 && best.as_ref().is_none_or(|(found, _)| cost < *found)
             {
                 best = Some((cost, victims));
@@ -143,6 +143,7 @@ impl World {
         spec: &AllocationSpec,
         node: NodeNo,
         so_far: &Planned,
+        now: Instant,
     ) -> Option<(EvictionCost, BTreeSet<Unit>)> {
         // Whether it fits without these.
         let fits = |gone: &[Victim]| {
@@ -152,7 +153,7 @@ impl World {
             away.for_each(|lease| occupancy.lift(lease, true));
             occupancy.fit(node, spec).is_some()
         };
-        let in_order = self.possible_victims(spec.priority, node, &so_far.victims);
+        let in_order = self.possible_victims(spec.priority, node, &so_far.victims, now);
         let count = (0..=in_order.len()).find(|count| fits(&in_order[..*count]))?;
         let mut needed: Vec<Victim> = in_order[..count].to_vec();
         for victim in in_order[..count].iter().rev() {
@@ -172,13 +173,18 @@ impl World {
         lease.phase.is_held() && units.contains(&unit_of(lease))
     }
 
-    /// The gangs on a node that this priority may evict: all their leases are active and not sensitive.
-    fn possible_victims(&self, to: Priority, node: NodeNo, chosen: &BTreeSet<Unit>) -> Vec<Victim> {
+    /// The gangs on a node that this priority may evict: all their leases are active, not sensitive, and were held long
+    /// enough.
+    fn possible_victims(&self, to: Priority, node: NodeNo, chosen: &BTreeSet<Unit>, now: Instant) -> Vec<Victim> {
         let here = self.leases.iter().filter(|l| l.node == node && l.phase.is_held() && l.priority < to);
         let units: BTreeSet<Unit> = here.map(unit_of).filter(|unit| !chosen.contains(unit)).collect();
         let victim = |unit: Unit| {
             let members: Vec<&Lease> = self.leases.iter().filter(|l| l.phase.is_held() && unit_of(l) == unit).collect();
-            let may = members.iter().all(|lease| lease.phase == Phase::Active && !lease.sensitive);
+            let ran = |lease: &&Lease| {
+                let least = self.pool_queue(lease.pool).min_runtime_before_eviction;
+                lease.granted_at.saturating_add(least) <= now
+            };
+            let may = members.iter().all(|lease| lease.phase == Phase::Active && !lease.sensitive && ran(lease));
             let ends = members.iter().map(|lease| lease.expires_at).max()?;
             may.then_some((members[0].priority, ends, members[0].number, unit))
         };

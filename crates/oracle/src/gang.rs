@@ -110,6 +110,7 @@ impl Demand {
             asks: spec.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
             replicas: Some(spec.replicas),
             claimer: user.filter(|_| spec.sensitive).map(|user| (tenant, user)),
+            node: None,
             spec: Some(spec.clone()),
             who: (user, spec.app_instance),
         }
@@ -161,6 +162,7 @@ impl World {
     /// Whether the spec may use this node, regardless of free capacity.
     pub(crate) fn suits(&self, node: &Node, demand: &Demand, spec: &AllocationSpec) -> bool {
         node.is_open_to(demand.claimer)
+            && demand.node.is_none_or(|named| named == node.put.node)
             && spec.pool.is_none_or(|pool| pool == node.put.pool)
             && spec.labels.iter().all(|label| node.put.labels.contains(label))
             && self.gang_ttl(node.put.pool, spec).is_some()

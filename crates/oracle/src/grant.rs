@@ -133,7 +133,7 @@ impl World {
         let (ttl, over_soft) = match self.expect_request(facts, record.stamp) {
             Expected::Granted { ttl, over_soft, .. } => (ttl, over_soft),
             Expected::Denied(cause) => broken!("quota", "must be denied: {cause:?}"),
-            Expected::Submitted(_) => broken!("quota", "must wait for its victims"),
+            Expected::Submitted(..) => broken!("quota", "must wait for its victims"),
             Expected::Refused(word) => broken!("grant-of-invalid", "must be refused: {word}"),
         };
         demand!(granted.over_soft[..] == over_soft[..], "over-soft", "{over_soft:?} is passed");
@@ -241,7 +241,7 @@ impl World {
             Body::AllocationSubmitted(submitted) => {
                 let spec = &submitted.spec;
                 // The facts do not contain the correlation ID.
-                Expected::Submitted(Box::new(AllocationSpec { correlation: None, ..spec.clone() }))
+                Expected::Submitted(Box::new(AllocationSpec { correlation: None, ..spec.clone() }), submitted.node)
             }
             #[rustfmt::skip]
             Body::ClassPut(_) | Body::TenantPut(_) | Body::Released(_) | Body::Expired(_) | Body::Revoked(_)
@@ -250,7 +250,7 @@ impl World {
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
-            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
             | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Renewed(_) | Body::TornDown(_) | Body::Unfenced(_)

@@ -249,6 +249,7 @@ impl Oracle {
             Body::ClassPut(body) => world.class_put(body),
             Body::PoolPut(body) => world.pool_put(body),
             Body::PoolPlacementPut(body) => world.pool_placement_put(body),
+            Body::PoolQueuePut(body) => world.pool_queue_put(body),
             Body::PlacementChanged(body) => world.placement_changed(body, record.stamp),
             Body::PoolDeleted(body) => world.pool_deleted(body.pool),
             Body::TenantPut(body) => world.tenant_put(body),

@@ -67,11 +67,12 @@ pub(crate) struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    /// Whether an allocation that starts now and runs for at most `walltime` may use a node.
-    pub(crate) fn allows(&self, node: NodeNo, walltime: Option<Span>) -> bool {
+    /// Whether work of that walltime and priority that starts now may use a node. `None`: only nodes of no head.
+    pub(crate) fn allows(&self, node: NodeNo, stay: Option<(Option<Span>, Priority)>) -> bool {
         match self.assured.get(&Line::at(&self.world.nodes[&node])) {
             Some(Some(assured)) if assured.nodes.contains(&node) => {
-                self.world.gone_by(node, self.now, walltime).is_some_and(|gone| gone <= assured.start)
+                let gone = stay.and_then(|(walltime, priority)| self.world.gone_by(node, self.now, walltime, priority));
+                gone.is_some_and(|gone| gone <= assured.start)
             }
             _ => true,
         }
@@ -140,7 +141,10 @@ impl World {
         match waits.claimer() {
             Some(claimer) => vec![Line::Claimed(claimer)],
             None => {
-                let pools = self.pools.keys().filter(|pool| waits.spec.pool.is_none_or(|own| own == **pool));
+                // One that names a node waits for the pool of that node only.
+                let of_node = waits.node.and_then(|node| self.nodes.get(&node)).map(|node| node.put.pool);
+                let own = of_node.or(waits.spec.pool);
+                let pools = self.pools.keys().filter(|pool| own.is_none_or(|own| own == **pool));
                 pools.copied().map(Line::Pool).collect()
             }
         }
@@ -149,7 +153,9 @@ impl World {
     fn try_one(&self, waits: &Allocation, guard: &Guard<'_>, now: Instant) -> Result<Waits, Move> {
         let (spec, demand) = (&waits.spec, waits.demand());
         let occupancy = Occupancy::of(self);
-        match self.place_gang(&demand, spec, &occupancy, now, &|node| guard.allows(node, spec.walltime)) {
+        match self.place_gang(&demand, spec, &occupancy, now, &|node| {
+            guard.allows(node, Some((spec.walltime, spec.priority)))
+        }) {
             Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
             Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
             Err(NoGang::Room) => {}

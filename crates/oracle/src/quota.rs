@@ -91,6 +91,8 @@ pub(crate) struct Demand {
     pub(crate) replicas: Option<u32>,
     /// The claimer whose nodes it uses; `None` if it is not sensitive.
     pub(crate) claimer: Option<Claimer>,
+    /// The only node that it may use.
+    pub(crate) node: Option<NodeNo>,
     /// The specification of a gang; `None` for a lease request.
     pub(crate) spec: Option<AllocationSpec>,
     pub(crate) who: Who,
@@ -217,6 +219,18 @@ impl World {
         })
     }
 
+    /// Whether a quota counts a request; for quotas that depend on nodes, if it is placed there.
+    pub(crate) fn counts(&self, quota: &Quota, demand: &Demand, place: Option<NodeInPool>) -> bool {
+        let scope = &quota.put.scope;
+        scope.tenant == demand.tenant
+            && scope.project.is_none_or(|project| project == demand.project)
+            && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
+            && has_priority(scope, demand.priority)
+            && has_holder(scope, demand.who)
+            && (quota.put.measure != Measure::Allocations || demand.replicas.is_some())
+            && place.map_or(scope.pool.is_none() && scope.node == NodeScope::All, |at| is_within(scope, at))
+    }
+
     /// The ruling on one more replica on a node when others are on `taken`; or on the whole request, if the quota does
     /// not depend on nodes. `None` if the quota does not apply.
     pub(crate) fn rule(
@@ -228,15 +242,7 @@ impl World {
         taken: &[NodeInPool],
         now: Instant,
     ) -> Option<Ruling> {
-        let scope = &quota.put.scope;
-        let applies = scope.tenant == demand.tenant
-            && scope.project.is_none_or(|project| project == demand.project)
-            && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
-            && has_priority(scope, demand.priority)
-            && has_holder(scope, demand.who)
-            && (quota.put.measure != Measure::Allocations || demand.replicas.is_some())
-            && place.map_or(scope.pool.is_none() && scope.node == NodeScope::All, |at| is_within(scope, at));
-        if !applies {
+        if !self.counts(quota, demand, place) {
             return None;
         }
         let (used, requested) = self.use_and_request(quota, demand, place, taken);
@@ -249,7 +255,10 @@ impl World {
             LimitKind::Burst { limit, burst_ttl, .. } if over(limit) => {
                 let started_at = quota.episode.map_or(now, |episode| episode.started_at);
                 let ends_at = started_at.saturating_add(burst_ttl);
-                if ends_at <= now {
+                // A gang waits if it would run for longer than what is left of the burst (SEMANTICS 11).
+                let walltime = demand.spec.as_ref().and_then(|spec| spec.walltime);
+                let outlasts = walltime.is_some_and(|walltime| now.saturating_add(walltime) > ends_at);
+                if ends_at <= now || outlasts {
                     Ruling::Refused(DenyCause::BurstOver { quota: number, ends_at })
                 } else {
                     Ruling::Until(ends_at)

@@ -46,7 +46,7 @@ pub enum Expected {
         capped_by: Option<QuotaNo>,
     },
     /// There is no room; it evicts and waits for its victims as an allocation (SEMANTICS 5).
-    Submitted(Box<AllocationSpec>),
+    Submitted(Box<AllocationSpec>, Option<NodeNo>),
     Denied(DenyCause),
     /// Invalid: nothing is recorded. Which of several faults is named is not predicted.
     Refused(&'static str),
@@ -101,6 +101,7 @@ impl RequestFacts {
             asks: self.asks.clone(),
             replicas: None,
             claimer: self.claimer(),
+            node: self.node,
             spec: None,
             who: (self.user, self.app_instance),
         }
@@ -124,9 +125,10 @@ impl World {
         }
         let guard = self.guard_for(facts.tenant, facts.priority, now);
         let candidates = self.looked_at(facts);
+        let stay = Some((None, facts.priority));
         let fits = |number: &&NodeNo| {
             let node = &self.nodes[*number];
-            guard.allows(**number, None)
+            guard.allows(**number, stay)
                 && asks.iter().all(|(class, quanta)| self.place(**number, node, *class, *quanta).is_some())
         };
         let mut ranked: Vec<_> = candidates.iter().filter(fits).collect();
@@ -136,11 +138,11 @@ impl World {
         if let Some(number) = ranked.iter().find(|number| refusal(***number).is_none()) {
             return self.grant_at(facts, **number, now);
         }
-        let allowed: Vec<NodeNo> = candidates.iter().copied().filter(|number| guard.allows(*number, None)).collect();
+        let allowed: Vec<NodeNo> = candidates.iter().copied().filter(|number| guard.allows(*number, stay)).collect();
         match ranked.first() {
             Some(best) => Expected::Denied(refusal(**best).expect("no node is without one")),
-            // A request that names its node is placed there or nowhere.
-            None if facts.node.is_none() => {
+            // One that names its node may evict there.
+            None => {
                 let spec = AllocationSpec {
                     pool: facts.pool,
                     priority: facts.priority,
@@ -151,13 +153,13 @@ impl World {
                     app_instance: facts.app_instance,
                     ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
                 };
-                let demand = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);
+                let gang = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);
+                let demand = Demand { node: facts.node, ..gang };
                 match self.plan_for(&demand, &spec, &guard, now) {
-                    Some(Ok(_)) => Expected::Submitted(Box::new(spec)),
+                    Some(Ok(_)) => Expected::Submitted(Box::new(spec), facts.node),
                     _ => Expected::Denied(self.scarcest(&asks, &allowed)),
                 }
             }
-            None => Expected::Denied(self.scarcest(&asks, &allowed)),
         }
     }
 

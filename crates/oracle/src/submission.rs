@@ -5,7 +5,7 @@ use crate::custody::Claimer;
 use crate::foretell::{Caller, Foretold, Told};
 use crate::gang::{NoGang, Occupancy, within};
 use crate::quota::Demand;
-use crate::world::World;
+use crate::world::{Quota, World};
 use leasehold_model::body::{
     AllocationChanged, AllocationDenied, AllocationHoldCleared, AllocationHoldSet, AllocationSubmitted,
 };
@@ -127,7 +127,25 @@ impl World {
             ((0..spec.labels.len()).any(names_twice), "duplicate_label"),
             (spec.contradicts_itself(), "contradictory_affinity"),
         ];
-        faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
+        if let Some((_, word)) = faults.into_iter().find(|(wrong, _)| *wrong) {
+            return Some(word);
+        }
+        let demand = Demand::of_gang(tenant, project, user, spec);
+        self.never_within_burst(&demand, spec).then_some("walltime_beyond_burst")
+    }
+
+    /// Whether a burst quota could never let it start: it exceeds the base limit alone, and for longer than a burst. A
+    /// temporary limit may still let it start, now or when it ends.
+    fn never_within_burst(&self, demand: &Demand, spec: &AllocationSpec) -> bool {
+        let Some(walltime) = spec.walltime else { return false };
+        self.quotas.values().any(|quota| {
+            [quota.put.limit, quota.limit()].into_iter().all(|limit| match limit {
+                LimitKind::Burst { limit, burst_ttl, .. } => {
+                    walltime > burst_ttl && self.is_beyond(quota, limit, demand, spec)
+                }
+                LimitKind::Hard { .. } | LimitKind::Soft { .. } => false,
+            })
+        })
     }
 
     fn pools_of<'a>(&'a self, spec: &'a AllocationSpec) -> impl Iterator<Item = PoolNo> + 'a {
@@ -187,29 +205,30 @@ impl World {
     }
 
     /// Whether a gang is larger than the base limit of a quota that it cannot avoid (SEMANTICS 11).
-    fn is_beyond_base(&self, demand: &Demand, spec: &AllocationSpec, now: Instant) -> bool {
-        let replicas = u128::from(spec.replicas);
-        self.quotas.iter().any(|(number, quota)| {
-            let scope = &quota.put.scope;
-            let unavoidable = scope.pool.is_none() || scope.pool == spec.pool;
-            let base = match quota.put.limit {
-                LimitKind::Soft { .. } => return false,
-                LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => limit,
-            };
-            // As if it were placed on one node: the request of one replica.
-            let somewhere = (scope.pool.unwrap_or(PoolNo(u32::MAX)), NodeNo(u32::MAX));
-            let place = quota.depends_on_node().then_some(somewhere);
-            if !unavoidable || self.rule(*number, quota, demand, place, &[], now).is_none() {
-                return false;
-            }
-            let each = self.use_and_request(quota, demand, Some(somewhere), &[]).1;
-            let alone = match (quota.put.measure, scope.node) {
-                (Measure::Nodes, _) | (_, NodeScope::One(_)) => return false,
-                (Measure::Allocations, _) | (_, NodeScope::Each) => each,
-                (_, NodeScope::All) => each * replicas,
-            };
-            alone > u128::from(base) * u128::from(self.unit_parts(quota))
+    fn is_beyond_base(&self, demand: &Demand, spec: &AllocationSpec) -> bool {
+        self.quotas.values().any(|quota| match quota.put.limit {
+            LimitKind::Soft { .. } => false,
+            LimitKind::Hard { limit } | LimitKind::Burst { limit, .. } => self.is_beyond(quota, limit, demand, spec),
         })
+    }
+
+    /// Whether a gang is larger than a limit of a quota that it cannot avoid.
+    fn is_beyond(&self, quota: &Quota, limit: u64, demand: &Demand, spec: &AllocationSpec) -> bool {
+        let scope = &quota.put.scope;
+        let unavoidable = scope.pool.is_none() || scope.pool == spec.pool;
+        // As if it were placed on one node: the request of one replica.
+        let somewhere = (scope.pool.unwrap_or(PoolNo(u32::MAX)), NodeNo(u32::MAX));
+        let place = quota.depends_on_node().then_some(somewhere);
+        if !unavoidable || !self.counts(quota, demand, place) {
+            return false;
+        }
+        let each = self.use_and_request(quota, demand, Some(somewhere), &[]).1;
+        let alone = match (quota.put.measure, scope.node) {
+            (Measure::Nodes, _) | (_, NodeScope::One(_)) => return false,
+            (Measure::Allocations, _) | (_, NodeScope::Each) => each,
+            (_, NodeScope::All) => each * u128::from(spec.replicas),
+        };
+        alone > u128::from(limit) * u128::from(self.unit_parts(quota))
     }
 
     pub(crate) fn foretell_submission(
@@ -230,7 +249,7 @@ impl World {
         if let Some(fault) = self.fault_of_holder(&demand, spec.pool) {
             return Err(fault);
         }
-        let allow = |node| guard.allows(node, spec.walltime);
+        let allow = |node| guard.allows(node, Some((spec.walltime, spec.priority)));
         let placed = self.place_gang(&demand, &spec, &Occupancy::of(self), now, &allow);
         if placed == Err(NoGang::Room)
             && let Some(why) = self.impossible(demand.claimer, &spec)
@@ -245,8 +264,7 @@ impl World {
             };
             // An allocation that only a burst refuses waits. Which of several nodes is named is not predicted.
             let own = self.tenants[&tenant].settings.when_over_quota;
-            let waits =
-                when_over_quota.or(own) == Some(WhenOverQuota::Wait) && !self.is_beyond_base(&demand, &spec, now);
+            let waits = when_over_quota.or(own) == Some(WhenOverQuota::Wait) && !self.is_beyond_base(&demand, &spec);
             let is_final = |cause: &&DenyCause| match **cause {
                 DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => !waits,
                 // Reserved money can be returned; spent money cannot.
@@ -256,14 +274,14 @@ impl World {
             let hard = causes.iter().filter(is_final);
             let mut bodies: Vec<Body> = hard.map(|cause| denied(*cause)).collect();
             if bodies.len() < causes.len() && !self.is_full(tenant) {
-                bodies.push(AllocationSubmitted { spec: spec.clone(), when_over_quota }.into());
+                bodies.push(AllocationSubmitted { spec: spec.clone(), when_over_quota, node: None }.into());
             }
             return if bodies.is_empty() { Err("too_many_pending") } else { one_of(bodies) };
         }
         if placed.is_err() && self.is_full(tenant) {
             return Err("too_many_pending");
         }
-        one_of(vec![AllocationSubmitted { spec, when_over_quota }.into()])
+        one_of(vec![AllocationSubmitted { spec, when_over_quota, node: None }.into()])
     }
 
     /// Whether the queue is full.

@@ -72,8 +72,9 @@ impl World {
         }
         demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels must be sorted");
         let guard = self.guard_for(tenant, spec.priority, record.stamp);
-        let demand = Demand::of_gang(tenant, project, identity.user, spec);
-        let allow = |node| guard.allows(node, spec.walltime);
+        let gang = Demand::of_gang(tenant, project, identity.user, spec);
+        let demand = Demand { node: submitted.node, ..gang };
+        let allow = |node| guard.allows(node, Some((spec.walltime, spec.priority)));
         let gang = self.place_gang(&demand, spec, &Occupancy::of(self), record.stamp, &allow).ok();
         let number = AllocationNo(record.sequence);
         let allocation = Allocation {
@@ -84,6 +85,7 @@ impl World {
             workload: identity.workload.clone(),
             references: (record.hcl_entry.clone(), record.dra_claim_id.clone()),
             spec: spec.clone(),
+            node: submitted.node,
             state: AllocationState::Pending,
             submitted_at: record.stamp,
             attempts: 0,
@@ -91,6 +93,7 @@ impl World {
             first_lease: LeaseNo(0),
             checkpointed: false,
             ends: None,
+            requeues: 0,
             reservation: None,
             hold: None,
         };
@@ -229,6 +232,7 @@ impl World {
         let found = self.in_state(record, number, AllocationState::is_placed)?;
         found.state = state;
         found.ends = None;
+        found.requeues += u32::from(state == AllocationState::Pending);
         Ok(())
     }
 

@@ -8,8 +8,8 @@ use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::queue::Heads;
 use leasehold_model::body::{
-    ChargePolicyPut, NodePut, PoolPut, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued,
-    UserPut,
+    ChargePolicyPut, NodePut, PoolPut, PoolQueue, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut,
+    TokenIssued, UserPut,
 };
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo,
@@ -92,6 +92,8 @@ pub(crate) struct World {
     pub(crate) pools: BTreeMap<PoolNo, PoolPut>,
     /// Weights of pools that have their own.
     pub(crate) weights: BTreeMap<PoolNo, Weights>,
+    /// Queue settings of pools that have their own.
+    pub(crate) pool_queues: BTreeMap<PoolNo, PoolQueue>,
     pub(crate) tenants: BTreeMap<TenantNo, TenantPut>,
     pub(crate) projects: BTreeMap<ProjectNo, ProjectPut>,
     pub(crate) users: BTreeMap<UserNo, UserPut>,
@@ -136,6 +138,7 @@ impl World {
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),
             weights: BTreeMap::new(),
+            pool_queues: BTreeMap::new(),
             tenants: BTreeMap::new(),
             projects: BTreeMap::new(),
             users: BTreeMap::new(),
@@ -195,6 +198,11 @@ impl World {
     /// The longest lifetime of a lease with renewals, if limited (SEMANTICS 2).
     pub(crate) fn lifetime_max(&self, pool: PoolNo, priority: Priority) -> Option<Span> {
         self.pools.get(&pool).and_then(|pool| pool.lifetime_max.of(priority))
+    }
+
+    /// When leases of a pool may be evicted, and how often its allocations are requeued.
+    pub(crate) fn pool_queue(&self, pool: PoolNo) -> PoolQueue {
+        self.pool_queues.get(&pool).copied().unwrap_or_default()
     }
 
     /// The placement weights of a pool.

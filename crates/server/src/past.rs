@@ -174,6 +174,7 @@ fn attempt(app: &App, state: &State, books: &Books, one: &Attempt) -> Result<api
             pool: first.pool.clone(),
             expires_at: first.expires_at,
             grace_ends_at: first.grace_ends_at,
+            capped_by_quota_id: None,
             leases: shown.into_iter().map(granted).collect(),
         }
     });

@@ -129,6 +129,8 @@ pub(crate) fn pool(state: &State, number: PoolNo) -> Option<api::Pool> {
         lifetime_max: spans(&pool.lifetime_max),
         grace: pool.grace.map(api::Ttl),
         weights: pool.weights.map(weights),
+        min_runtime_before_eviction: api::Ttl(pool.queue.min_runtime_before_eviction),
+        requeue_limit: pool.queue.requeue_limit,
         nodes: pool.nodes,
     })
 }

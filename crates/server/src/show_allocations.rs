@@ -2,7 +2,7 @@
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::problem::{denial, sentence};
+use crate::problem::{denial, quota_words, sentence};
 use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
@@ -105,6 +105,7 @@ pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Grant
         leases: (0..).zip(&granted.members).map(lease).collect(),
         expires_at: When(record.stamp.saturating_add(granted.ttl)),
         grace_ends_at: None,
+        capped_by_quota_id: granted.capped_by.map(|quota| quota.0),
     }
 }
 
@@ -192,9 +193,19 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
                 DenyCause::Ceiling { .. } => shown.reason = api::WaitReason::Cost,
                 DenyCause::Capacity { .. } => {}
             }
-            let why = denial(state, (found.tenant, found.project), &cause).detail;
+            let why = match (cause, found.spec.walltime) {
+                (DenyCause::BurstOver { quota, ends_at }, Some(walltime)) if now.saturating_add(walltime) > ends_at => {
+                    let what = quota_words(state, quota);
+                    format!(
+                        "it would exceed the base limit of {what}, and its walltime of {walltime} is longer than what is \
+                         left of the burst, which would end at {}",
+                        When(ends_at)
+                    )
+                }
+                _ => denial(state, (found.tenant, found.project), &cause).detail.replacen("Tenant", "tenant", 1),
+            };
             let headroom = if shown.reason == api::WaitReason::Cost { "cost" } else { "quota" };
-            format!("waiting for {headroom} headroom: {}", why.trim_end_matches('.').replacen("Tenant", "tenant", 1))
+            format!("waiting for {headroom} headroom: {}", why.trim_end_matches('.'))
         }
         WaitReason::Room { fits, class, short } => {
             shown.reason = api::WaitReason::Capacity;

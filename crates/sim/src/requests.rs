@@ -6,7 +6,7 @@ use leasehold_engine::command::{
     PutUser, ReleaseOne, RenewOne, RequestLease, Revoke,
 };
 use leasehold_engine::{Command, Request, Settings, State};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::{
     Activity, AppInstanceNo, ClassNo, ClassSpec, FurtherScope, HolderScope, Identity, Instant, LeaseNo, LimitKind,
     Measure, Name, NodeNo, NodeScope, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
@@ -79,7 +79,11 @@ fn pool_named(text: &str, pool: Option<PoolNo>, dice: &mut Dice) -> PutPool {
     let strategy = if dice.one_in(2) { Strategy::Spread } else { Strategy::BinPack };
     let grace = some_span(dice, 30);
     let weights = dice.one_in(2).then(|| dice.one_in(2).then(|| weights(dice)));
-    PutPool { pool, name: name(text), strategy, ttl_max, lifetime_max, grace, weights }
+    let queue = dice.one_in(2).then(|| PoolQueue {
+        min_runtime_before_eviction: if dice.one_in(2) { Span::ZERO } else { Span::from_secs(dice.below(60)) },
+        requeue_limit: u32::try_from(dice.below(5)).expect("small"),
+    });
+    PutPool { pool, name: name(text), strategy, ttl_max, lifetime_max, grace, weights, queue }
 }
 
 /// Four weights that add up to one, sometimes not exactly.

@@ -17,7 +17,9 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         Body::AllocationSubmitted(submitted) => {
             let shown = shown.field("allocation_id", AllocationNo(record.sequence).to_string());
             let shown = spec(shown, directory, record.sequence, &submitted.spec);
-            shown.field("when_over_quota", submitted.when_over_quota.map(WhenOverQuota::word))
+            shown
+                .named("node", submitted.node)
+                .field("when_over_quota", submitted.when_over_quota.map(WhenOverQuota::word))
         }
         Body::AllocationDenied(body) => denied(shown, directory, record, body),
         Body::AllocationPlaced(body) => of(shown, body.allocation)
@@ -69,7 +71,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
         | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
-        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PlacementChanged(_)
+        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
         | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Renewed(_) | Body::TornDown(_)

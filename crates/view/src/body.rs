@@ -68,6 +68,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("ttl_max", per_priority(directory, &put.ttl_max))
             .field("lifetime_max", per_priority(directory, &put.lifetime_max))
             .span("grace", put.grace),
+        Body::PoolQueuePut(put) => new()
+            .named("pool", put.pool)
+            .span("min_runtime_before_eviction", put.queue.min_runtime_before_eviction)
+            .field("requeue_limit", put.queue.requeue_limit),
         Body::PoolPlacementPut(put) => new()
             .named("pool", put.pool)
             .field("weights", put.weights.map(|weights| placement::weights(directory, weights))),

@@ -112,8 +112,16 @@ impl Stage {
             let class = NewClass { name: name.into(), kind, tier, quanta_per_unit, premium };
             client.create_class(&class).await.expect("a class");
         }
-        let pool =
-            NewPool { name: "p".into(), strategy: None, ttl_max: None, lifetime_max: None, grace: None, weights: None };
+        let pool = NewPool {
+            name: "p".into(),
+            strategy: None,
+            ttl_max: None,
+            lifetime_max: None,
+            grace: None,
+            weights: None,
+            min_runtime_before_eviction: None,
+            requeue_limit: None,
+        };
         client.create_pool(&pool).await.expect("a pool");
         let node = NewNode {
             name: "n1".into(),

@@ -187,7 +187,7 @@ pub(super) const KINDS: &[Kind] = &[
         &["token", "fingerprint", "role", "scope=token_scope", "expires_at=maybe_expires_at"],
     ),
     kind("token.revoked", "A token was revoked.", &["token"]),
-    kind("allocation.submitted", "An allocation was submitted.", &["allocation_id", "spec", "when_over_quota"]),
+    kind("allocation.submitted", "An allocation was submitted.", &["allocation_id", "spec", "node", "when_over_quota"]),
     kind(
         "allocation.denied",
         "An allocation was denied.",
@@ -229,6 +229,11 @@ pub(super) const KINDS: &[Kind] = &[
         "reservation.taken_over",
         "An allocation took over capacity that was reserved for others of lower priority.",
         &["allocation_id", "priority", "rules_version", "places", "victims", "awaited", "dropped"],
+    ),
+    kind(
+        "pool.queue_put",
+        "The limits of a pool on evictions and requeues changed.",
+        &["pool", "min_runtime_before_eviction", "requeue_limit"],
     ),
     kind("quota.until_reached", "The temporary limit of a quota ended.", &["quota_id"]),
     kind(

@@ -10,7 +10,7 @@ use leasehold_books::{BooksError, Dim, Keeper, Opened, Question};
 use leasehold_journal::{Journal, MacKey, MemoryJournal, Secret};
 use leasehold_meter::Window;
 use leasehold_model::body::Body;
-use leasehold_model::{Batch, Instant, Record};
+use leasehold_model::{Batch, Instant, LeaseNo, Record};
 use leasehold_sim::{Dice, tell_seed};
 use redb::{ReadableTable, TableDefinition};
 use std::path::Path;
@@ -77,6 +77,34 @@ fn books_come_back_as_they_were() {
         let (keeper, opened) = Keeper::open(&path, &journal, &books_key()).expect("opened");
         assert_eq!((opened, keeper.books.size()), (Opened::Continued, records.len() as u64));
         check(&records, &keeper.books, 6, &mut dice).unwrap_or_else(so);
+    }
+}
+
+fn granted(record: &Record) -> Vec<LeaseNo> {
+    let Body::Granted(granted) = &record.body else { return Vec::new() };
+    (0..granted.members.len() as u64).map(|member| LeaseNo(granted.first_lease.0 + member)).collect()
+}
+
+/// Between the commit of the file and the moment at which the books in memory learn of it, they are read as before.
+#[test]
+fn books_can_be_read_while_they_are_written() {
+    for seed in 0..from_env("LEASEHOLD_ACCOUNTS_FILES", 10) {
+        let mut dice = Dice::new(seed ^ 0x3ead);
+        let records = some_records(seed, &mut dice);
+        let journal = journal_of(&records);
+        let folder = tempfile::tempdir().expect("a folder");
+        let (mut keeper, _) = Keeper::open(&folder.path().join("books"), &journal, &books_key()).expect("opened");
+        while keeper.books.size() < records.len() as u64 {
+            keeper.follow(&journal, 1 + dice.below(records.len() as u64 / 4)).expect("followed");
+            let written = keeper.write(&journal).expect("written");
+            let so_far = &records[..usize::try_from(keeper.books.size()).expect("few")];
+            check(so_far, &keeper.books, 2, &mut dice).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+            let leases: Vec<LeaseNo> = so_far.iter().flat_map(granted).collect();
+            let found = keeper.books.leases_of(leases.iter().copied()).expect("every lease is found");
+            assert_eq!(found.len(), leases.len(), "seed {seed}");
+            keeper.written(written).expect("noted");
+            check(so_far, &keeper.books, 2, &mut dice).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        }
     }
 }
 

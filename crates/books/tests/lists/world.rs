@@ -148,7 +148,7 @@ impl World {
             ..AllocationSpec::of(smallvec![(ClassNo(0), Quanta(1))])
         };
         let number = AllocationNo(self.records.len() as u64);
-        self.push(AllocationSubmitted { spec, when_over_quota: None }).identity = identity.clone();
+        self.push(AllocationSubmitted { spec, when_over_quota: None, node: None }).identity = identity.clone();
         match self.dice.below(5) {
             0 => self.push(AllocationCancelled { allocation: number }).identity = identity,
             _ => self.place(number, 1, identity),

@@ -46,10 +46,14 @@ impl Draft<'_> {
                     let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command, because the requester must not see the records of
                     // others.
-                    self.emit(None, AllocationSubmitted { spec, when_over_quota: None }, |record| {
-                        record.hcl_entry = request.hcl_entry.clone();
-                        record.dra_claim_id = request.dra_claim_id.clone();
-                    });
+                    self.emit(
+                        None,
+                        AllocationSubmitted { spec, when_over_quota: None, node: request.node },
+                        |record| {
+                            record.hcl_entry = request.hcl_entry.clone();
+                            record.dra_claim_id = request.dra_claim_id.clone();
+                        },
+                    );
                     if is_first {
                         let Engine { state, scheduler, .. } = &mut *self.engine;
                         scheduler.keep_plan(state, number, plan);
@@ -301,22 +305,22 @@ impl<'a> RequestContext<'a> {
     }
 
     /// The allocation that a request becomes if it finds no capacity but may evict, with the plan of the eviction. The
-    /// allocation waits for its victims (SEMANTICS 5).
+    /// allocation waits for its victims (SEMANTICS 5), on the node that the request names, if it names one.
     pub(super) fn eviction(
         &self,
         request: &RequestLease,
         asks: &Asks,
         cause: DenyCause,
     ) -> Option<(AllocationSpec, Plan)> {
-        // A request for a certain node is never queued.
-        let finds_no_room = matches!(cause, DenyCause::Capacity { .. }) && request.node.is_none();
+        let finds_no_room = matches!(cause, DenyCause::Capacity { .. });
         if !finds_no_room || !self.view.could_evict(&self.ask(request, asks)) {
             return None;
         }
         let spec = request.as_allocation(asks);
-        let ask = Ask::of_spec(self.identity, &spec, self.now)?;
-        let guard = self.view.guard(self.heads, &ask);
-        let plan = self.view.plan_for(&Ask { allow: guard.as_deref(), ..ask }, None)?.ok()?;
+        let ask = Ask { node: request.node, ..Ask::of_spec(self.identity, &spec, self.now)? };
+        // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
+        let spare = self.view.sparing(self.heads, &ask);
+        let plan = self.view.plan_for(&Ask { allow: spare.as_deref(), ..ask }, None)?.ok()?;
         Some((spec, plan))
     }
 }

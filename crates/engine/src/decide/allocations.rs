@@ -71,7 +71,7 @@ impl Draft<'_> {
             }
         }
         let number = AllocationNo(self.state().size());
-        self.emit(None, AllocationSubmitted { spec, when_over_quota }, |record| submit.refer(record));
+        self.emit(None, AllocationSubmitted { spec, when_over_quota, node: None }, |record| submit.refer(record));
         // The allocations before it were considered on the last pass, so it may start now.
         if let Ok(gang) = found {
             self.start_gang(number, gang);
@@ -113,6 +113,10 @@ impl Draft<'_> {
         }
         if spec.contradicts_itself() {
             return Err(Refusal::ContradictoryAffinity);
+        }
+        let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
+        if let Some(quota) = self.state().never_within_burst(&ask) {
+            return Err(Refusal::WalltimeBeyondBurst { quota });
         }
         Ok(spec)
     }

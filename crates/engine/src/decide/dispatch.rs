@@ -7,7 +7,7 @@
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
-use crate::assured_start::AssuredStart;
+use crate::assured_start::{AssuredStart, Stay};
 use crate::gang::{Gang, NoGang};
 use crate::holder::by_holder;
 use crate::lease::Phase;
@@ -23,7 +23,7 @@ use leasehold_model::body::{
     PreemptionDecided, ReservationDropped, ReservationTakenOver, Revoked,
 };
 use leasehold_model::{
-    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, RULES_VERSION, Reason, Record, Span,
+    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, RULES_VERSION, Reason, Record,
 };
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -118,7 +118,9 @@ impl Draft<'_> {
             // It had all the time that it requested.
             AttemptEnd::Walltime => failed(allocation, end),
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
-            _ if found.spec.requeue => AllocationRequeued { allocation, end }.into(),
+            _ if found.spec.requeue && found.requeues < self.state().requeue_limit(found) => {
+                AllocationRequeued { allocation, end }.into()
+            }
             _ => failed(allocation, end),
         };
         let (identity, at) = (found.identity(), found.ended_at);
@@ -348,8 +350,9 @@ impl Engine {
             return heads;
         }
         let lines: Vec<Line> = self.state.lines().collect();
+        let named = self.state.named_nodes();
         for line in lines {
-            let in_line = |key: &ShapeKey, shape: &Shape| finds_no_room(shape) && key.stands_in(line);
+            let in_line = |key: &ShapeKey, shape: &Shape| finds_no_room(shape) && key.stands_in(line, &named);
             while let Some((head, key)) = self.first_in(now, in_line) {
                 if before.is_some_and(|before| head >= before) {
                     break;
@@ -408,8 +411,8 @@ impl Engine {
         let is_first = heads.is_empty();
         let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
         let assured = AssuredStarts { heads, computed: RefCell::new(std::mem::take(computed)) };
-        let allow = |node: &Node| assured.allow(self.view(), node, now, waits.spec.walltime);
         let anywhere = Ask::of(&waits, now);
+        let allow = |node: &Node| assured.allow(self.view(), node, now, Some(anywhere.stay()));
         let ask = Ask { allow: Some(&allow as Allow<'_>).filter(|_| !is_first), ..anywhere };
         match self.view().place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
@@ -437,11 +440,12 @@ impl Engine {
                 return acted;
             }
             Some(Err(too_many)) => too_many,
+            None if self.state.protects_young_leases() && self.view().could_evict(&anywhere) => Blocked::Young,
             None => Blocked::Room,
         };
         let held_back = !is_first && {
             let placed = self.view().place_gang(&anywhere, &mut Tentative::default());
-            let evicts = || blocked == Blocked::Room && self.view().plan_for(&anywhere, None).is_some();
+            let evicts = || blocked != Blocked::Evictions && self.view().plan_for(&anywhere, None).is_some();
             !matches!(placed, Err(NoGang::Room)) || evicts()
         };
         let blocked = if held_back { Blocked::Behind } else { blocked };
@@ -491,8 +495,9 @@ impl AssuredStarts {
         self.computed.borrow_mut().entry(head).or_insert_with(compute).clone()
     }
 
-    /// Whether work with this walltime may use a node without delaying the head of its line.
-    pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, walltime: Option<Span>) -> bool {
+    /// Whether work that stays for so long may use a node without delaying the head of its line. `None`: it may not use
+    /// the nodes of the head at all.
+    pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, stay: Option<Stay>) -> bool {
         let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
         let mut computed = self.computed.borrow_mut();
         let assured = computed.entry(*number).or_insert_with(|| {
@@ -501,7 +506,7 @@ impl AssuredStarts {
         });
         let Some(assured) = assured else { return true };
         !assured.nodes.contains(&node.number)
-            || view.gone_by(node, now, walltime).is_some_and(|gone| gone <= assured.start)
+            || stay.and_then(|stay| view.gone_by(node, now, stay)).is_some_and(|gone| gone <= assured.start)
     }
 }
 
@@ -529,13 +534,22 @@ impl<'a> View<'a> {
 
     /// The nodes that an ask may use without delaying those of `heads` that go before it. `None`: all nodes.
     pub(crate) fn guard(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
+        self.guard_for(heads, ask, Some(ask.stay()))
+    }
+
+    /// The nodes on which an ask may evict: not those of an assured start of `heads` that go before it.
+    pub(crate) fn sparing(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
+        self.guard_for(heads, ask, None)
+    }
+
+    fn guard_for(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>, stay: Option<Stay>) -> Option<Guard<'a>> {
         if heads.is_empty() {
             return None;
         }
         let rank = self.rank(ask);
         let before = heads.iter().filter(|(_, head)| **head < rank);
         let assured = AssuredStarts::new(before.map(|(line, head)| (*line, *head)).collect());
-        let (view, now, walltime) = (*self, ask.now, ask.walltime);
-        Some(Box::new(move |node| assured.allow(view, node, now, walltime)))
+        let (view, now) = (*self, ask.now);
+        Some(Box::new(move |node| assured.allow(view, node, now, stay)))
     }
 }

@@ -8,7 +8,7 @@ use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
     ClassPut, NodeDeleted, NodeDrained, NodeEmpty, NodeLost, NodePut, NodeResumed, NodeReturned, PlacementChanged,
-    PoolDeleted, PoolPlacementPut, PoolPut, SensitiveChanged, SettingsChanged,
+    PoolDeleted, PoolPlacementPut, PoolPut, PoolQueuePut, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
     CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LABELS_PER_NODE_MAX,
@@ -91,6 +91,11 @@ impl Draft<'_> {
         if let Some(BadWeights { sum }) = weights.and_then(|weights| weights.check().err()) {
             return Err(Refusal::BadWeights { why: BadWeights { sum } });
         }
+        if let Some(queue) = put.queue.filter(|queue| queue.min_runtime_before_eviction > TTL_MAX) {
+            in_range("min_runtime_before_eviction", queue.min_runtime_before_eviction, TTL_MAX)?;
+        }
+        let old_queue = state.pool(pool).map(|pool| pool.queue).unwrap_or_default();
+        let new_queue = put.queue.filter(|queue| *queue != old_queue);
         let old_weights = state.pool(pool).and_then(|pool| pool.weights);
         let changes_weights = put.weights.is_some() && weights != old_weights;
         self.plain(PoolPut {
@@ -103,6 +108,9 @@ impl Draft<'_> {
         });
         if changes_weights {
             self.plain(PoolPlacementPut { pool, weights });
+        }
+        if let Some(queue) = new_queue {
+            self.plain(PoolQueuePut { pool, queue });
         }
         Ok(())
     }

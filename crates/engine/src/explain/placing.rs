@@ -48,7 +48,7 @@ impl<'a> Placing<'a> {
     }
 
     fn may_use(&self, node: &Node) -> bool {
-        self.assured.allow(self.view, node, self.ask.now, self.ask.walltime)
+        self.assured.allow(self.view, node, self.ask.now, Some(self.ask.stay()))
     }
 
     /// Places all replicas; if that is impossible, as many as fit.
@@ -133,11 +133,8 @@ impl<'a> Placing<'a> {
         numbered.map(place).collect()
     }
 
-    /// What would have to be evicted for one replica. A request that names its node never evicts.
+    /// What would have to be evicted for one replica.
     pub(super) fn possible_evictions(&self, top: usize) -> Vec<PossibleEviction> {
-        if self.ask.node.is_some() {
-            return Vec::new();
-        }
         // Nothing is evicted on nodes that are reserved for a higher-ranked allocation.
         let spare = |node: &Node| self.assured.allow(self.view, node, self.ask.now, None);
         self.view.possible_evictions(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)

@@ -245,7 +245,8 @@ impl<'a> Planner<'a> {
     fn victims_on(&self, node: &Node) -> Vec<Victim<'a>> {
         let mut victims: Vec<Victim<'a>> = Vec::with_capacity(16);
         for lease in self.view.state.chain_of(node.number) {
-            if !lease.is_evictable() || lease.priority >= self.ask.priority {
+            let is_lower = lease.is_evictable() && lease.priority < self.ask.priority;
+            if !is_lower || !self.view.state.ran_long_enough(lease, self.ask.now) {
                 continue;
             }
             let unit = State::unit_of(lease);
@@ -271,6 +272,9 @@ impl<'a> Planner<'a> {
             };
             if lease.crowd {
                 let Some(members) = self.view.state.members_of(unit) else { continue };
+                if !members.iter().all(|lease| self.view.state.ran_long_enough(lease, self.ask.now)) {
+                    continue;
+                }
                 let each = || members.iter();
                 victim.ends = each().map(|lease| lease.expires_at).max().unwrap_or(lease.expires_at);
                 victim.first = each().map(|lease| lease.number).min().unwrap_or(lease.number);

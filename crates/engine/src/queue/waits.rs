@@ -125,7 +125,9 @@ impl View<'_> {
             return BTreeMap::new();
         }
         let (own, now) = (self.rank(ask), ask.now);
-        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, ask.pool)).collect();
+        let own_pool = ask.node.and_then(|node| self.node(node)).map(|node| node.pool).or(ask.pool);
+        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, own_pool)).collect();
+        let named = self.named_nodes();
         let mut assured = AssuredStarts::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
         let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
@@ -134,7 +136,7 @@ impl View<'_> {
             if rank >= own || examined == EXAMINED_MAX || lines.iter().all(|line| assured.heads.contains_key(line)) {
                 break;
             }
-            let competes = lines.iter().any(|line| key.stands_in(*line));
+            let competes = lines.iter().any(|line| key.stands_in(*line, &named));
             if !competes || settled.contains(key) {
                 continue;
             }
@@ -146,7 +148,7 @@ impl View<'_> {
                 Hindrance::Room => {
                     settled.insert(key);
                     let mut heads = std::mem::take(&mut assured.heads);
-                    for line in lines.iter().filter(|line| key.stands_in(**line)) {
+                    for line in lines.iter().filter(|line| key.stands_in(**line, &named)) {
                         heads.entry(*line).or_insert(rank);
                     }
                     assured = AssuredStarts::new(heads);
@@ -162,18 +164,31 @@ impl View<'_> {
     fn hindrance(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = assured.allow(*self, node, ask.now, ask.walltime);
+            let free = assured.allow(*self, node, ask.now, Some(ask.stay()));
             if !free {
                 behind.set(assured.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
             }
             free
         };
-        let ask = Ask { allow: Some(&allow), ..*ask };
-        match self.place_gang(&ask, &mut Tentative::default()) {
+        match self.place_gang(&Ask { allow: Some(&allow), ..*ask }, &mut Tentative::default()) {
             Ok(_) => Hindrance::Nothing,
             Err(NoGang::Quota(cause)) => Hindrance::Quota(cause),
-            Err(NoGang::Room) => behind.get().map_or(Hindrance::Room, Hindrance::Behind),
+            Err(NoGang::Room) => match behind.get() {
+                Some(ahead) if self.is_held_back(ask, assured) => Hindrance::Behind(ahead),
+                _ => Hindrance::Room,
+            },
         }
+    }
+
+    /// Whether an ask without room would fit, or make room, if no node were kept for those before it. One that would not
+    /// is the head of its other lines, as a scheduling pass finds it.
+    fn is_held_back(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> bool {
+        if !matches!(self.place_gang(ask, &mut Tentative::default()), Err(NoGang::Room)) {
+            return true;
+        }
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
+        let limited = matches!(self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None), Some(Err(_)));
+        !limited && self.plan_for(ask, None).is_some()
     }
 
     fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {
@@ -215,7 +230,10 @@ impl View<'_> {
         let short = |(class, quanta): &(ClassNo, Quanta)| {
             let suits = |node: &&Node| {
                 let pool = ask.pool.is_none_or(|pool| pool == node.pool);
-                pool && node.is_open_to(ask.claimer) && ask.labels.iter().all(|label| node.labels.contains(label))
+                let named = ask.node.is_none_or(|named| named == node.number);
+                pool && named
+                    && node.is_open_to(ask.claimer)
+                    && ask.labels.iter().all(|label| node.labels.contains(label))
             };
             let room = |node: &Node| with_all.class(node, *class).map(|class| class.room_for(*quanta));
             let free = self.nodes().filter(suits).filter_map(room);

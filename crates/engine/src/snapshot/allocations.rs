@@ -42,6 +42,7 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.hcl_entry.put(out);
     a.dra_claim_id.put(out);
     a.spec.put(out);
+    a.node.put(out);
     a.state.put(out);
     a.submitted_at.put(out);
     a.attempt.put(out);
@@ -51,6 +52,7 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.checkpointed.put(out);
     a.ends.put(out);
     a.ended_at.put(out);
+    a.requeues.put(out);
     let hold = a.on_hold.as_ref();
     hold.map(|hold| (hold.by_operator, (hold.reason.clone(), hold.since))).put(out);
     out.push(u8::from(a.reservation.is_some()));
@@ -106,6 +108,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         hcl_entry: Field::get(r)?,
         dra_claim_id: Field::get(r)?,
         spec: AllocationSpec::get(r)?,
+        node: Field::get(r)?,
         state: Field::get(r)?,
         submitted_at: Field::get(r)?,
         attempt: Field::get(r)?,
@@ -116,6 +119,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         checkpointed: Field::get(r)?,
         ends: Field::get(r)?,
         ended_at: Field::get(r)?,
+        requeues: Field::get(r)?,
         on_hold: None,
         reservation: None,
     };

@@ -34,7 +34,7 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let number = AllocationNo(record.sequence);
-        let new = Allocation::new(record, submitted.spec.clone());
+        let new = Allocation::new(record, submitted);
         let new = new.ok_or("an allocation without a tenant or a project")?;
         self.tenant(new.tenant).ok_or("no such tenant")?;
         self.project(new.project).ok_or("no such project")?;

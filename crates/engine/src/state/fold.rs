@@ -148,6 +148,10 @@ impl State {
             Body::PoolPlacementPut(put) => {
                 entry_mut(&mut self.pools, put.pool.0).ok_or("no such pool")?.weights = put.weights;
             }
+            Body::PoolQueuePut(put) => {
+                entry_mut(&mut self.pools, put.pool.0).ok_or("no such pool")?.queue = put.queue;
+                to.recheck_queue();
+            }
             Body::ClassPut(class) => {
                 let number = u32::from(class.class.0);
                 if let Some(old) = entry(&self.classes, number) {
@@ -328,6 +332,10 @@ impl State {
             }
             Body::AllocationRequeued(requeued) => {
                 self.fold_back_in_queue(requeued.allocation, AllocationState::Pending, stamp, to)?;
+                // Counted since the limit exists.
+                if self.rules_version.is_none_or(|version| version >= 4) {
+                    self.allocations.get_mut(requeued.allocation).ok_or("no such allocation")?.requeues += 1;
+                }
             }
             Body::AllocationCompleted(done) => {
                 self.fold_over(done.allocation, AllocationState::Completed, stamp, to)?
@@ -423,6 +431,7 @@ impl State {
             self.meter_begin(&lease);
             self.count_cost(&lease, granted, to);
             self.count_in_quotas(&lease, true, record.stamp, to);
+            self.follow_lifetime(&lease);
             let slot = self.leases.insert(lease);
             self.chain_to_node(slot);
             to.lease_granted(self, slot);

@@ -7,7 +7,7 @@ use crate::lease::Phase;
 use crate::quota::Quota;
 use crate::timer::Entry;
 use crate::token::Token;
-use leasehold_model::body::{PoolPut, QuotaPut, TenantPut, TokenIssued};
+use leasehold_model::body::{PoolPut, PoolQueue, QuotaPut, TenantPut, TokenIssued};
 use leasehold_model::{Budgets, Instant, Name, QuotaNo};
 
 type Folded = Result<(), &'static str>;
@@ -15,12 +15,13 @@ type Folded = Result<(), &'static str>;
 impl State {
     pub(super) fn fold_pool(&mut self, put_pool: &PoolPut, to: &mut impl Follower) -> Folded {
         let number = put_pool.pool.0;
-        let (nodes, weights) = match self.pools.get_mut(number as usize).and_then(Option::take) {
+        let (nodes, weights, queue) = match self.pools.get_mut(number as usize).and_then(Option::take) {
             Some(old) => {
                 self.names.pools.remove(&old.name);
-                (old.nodes, old.weights)
+                self.change_lifetimes(put_pool.pool, &old.lifetime_max, &put_pool.lifetime_max);
+                (old.nodes, old.weights, old.queue)
             }
-            None => (0, None),
+            None => (0, None, PoolQueue::default()),
         };
         self.names.pools.insert(put_pool.name.clone(), number);
         to.recheck_queue();
@@ -32,6 +33,7 @@ impl State {
             grace: put_pool.grace,
             nodes,
             weights,
+            queue,
         };
         put(&mut self.pools, number, pool)
     }

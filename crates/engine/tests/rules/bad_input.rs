@@ -1,14 +1,9 @@
 //! What cannot stand: each has its own code, says what to do, and leaves no trace (`World::decide`
 //! checks the last after every refusal).
 
-use crate::support::{STAGE, Story, World};
+use crate::support::{STAGE, Story};
 use expect_test::expect;
-use leasehold_engine::command::{IssueToken, Nothing, ReleaseOne, RenewOne, RequestLease};
-use leasehold_engine::{Command, Refusal, Request};
-use leasehold_model::{
-    Activity, AppInstanceNo, ClassNo, Identity, Instant, LeaseNo, Name, ProjectNo, Quanta, Role, Span, TenantNo,
-    TokenScope,
-};
+use leasehold_engine::Refusal;
 use std::collections::BTreeSet;
 
 /// Before each: at 0 tenant a holds `#0` (a core on n1), at 10 it is what the case says.
@@ -205,6 +200,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         after("a walltime that no pool allows", "1 op pool main lifetime=50s", "10 a submit gpu 2 pool=main wall=1h"),
         plain("a walltime of zero", "10 a submit core 1 wall=0s"),
         plain("a walltime longer than anything may be", "10 a submit core 1 wall=367d"),
+        after("one that a burst never lets start", "1 op quota q a core burst=5..9/60s", "10 a submit core 6 wall=1h"),
         after(
             "one too many that wait",
             "1 op update a pending=1\n 2 a submit core 200 x=2",
@@ -259,7 +255,7 @@ fn each_has_its_code_and_its_sentence() {
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached below, in `tokens.rs`, `quota_scopes.rs` and `holds.rs`, and by no number of commands that anyone could send.
+    // Reached in `tokens.rs`, `quota_scopes.rs` and `holds.rs`, and by no number of commands that anyone could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
     seen.extend(crate::quota_scopes::CODES.iter().chain(crate::holds::CODES));
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
@@ -581,6 +577,8 @@ fn each_has_its_code_and_its_sentence() {
             zero_ttl: the TTL is zero; give a positive duration
         a walltime longer than anything may be
             walltime_too_long: the walltime is longer than the maximum lifetime in every pool that the allocation may use
+        one that a burst never lets start
+            walltime_beyond_burst: it exceeds the base limit of quota-0 all by itself, and its walltime is longer than a burst lasts; request less, or a shorter walltime
         one too many that wait
             too_many_pending: the tenant already has 1 waiting allocations, which is its limit; wait until some have started, or cancel some
         a tenant whose work waits
@@ -665,56 +663,4 @@ fn each_has_its_code_and_its_sentence() {
             too_many_nodes: the command names 257 nodes; at most 256 are allowed
     "#]]
     .assert_eq(&told);
-}
-
-/// Regression: hashing a keyed command stopped the engine where a list was longer than any record may hold.
-#[test]
-fn absurdly_long_lists_are_refused_with_a_key_too() {
-    let operator = Identity::default;
-    let leases = || (0..5000).map(LeaseNo);
-    let release = leases().map(|lease| ReleaseOne { lease, activity: None });
-    let renew = leases().map(|lease| RenewOne { lease, ttl: Span(1), activity: None });
-    let mut ask = RequestLease::of(ClassNo(0), Quanta(1), Span(1));
-    ask.asks = (0..5000).map(|_| (ClassNo(0), Quanta(1))).collect();
-    let scope = TokenScope { app_instances: (0..5000).map(AppInstanceNo).collect(), ..TokenScope::default() };
-    let (hash, role) = ([0; 32], Role::AppOperator);
-    let issue = IssueToken { name: Name::new("t").expect("a name"), hash, role, scope, expires_at: None };
-    let commands = [
-        (Command::Release(release.clone().collect()), "too_many_leases"),
-        (Command::ReportActivity(release.collect()), "too_many_leases"),
-        (Command::Renew(renew.collect()), "too_many_leases"),
-        (Command::Ready(leases().collect()), "too_many_leases"),
-        (Command::Unfence(leases().collect::<Vec<_>>().into()), "too_many_leases"),
-        (Command::Request(ask), "too_many_classes"),
-        (Command::IssueToken(issue), "bad_token_scope"),
-    ];
-    for (command, code) in commands {
-        let refusal = Request::once(operator(), command, b"k").expect_err("a list of 5000");
-        assert_eq!(refusal.code(), code);
-    }
-}
-
-/// Regression: the same for a report of more busy time than the format can write.
-#[test]
-fn absurdly_busy_reports_are_refused_alone_with_a_key_too() {
-    let mut story = Story::on(STAGE);
-    story.play("0 a grant core 1");
-    let identity = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
-    let activity = Some(Activity { covered: Span(1), busy: u128::MAX, ..Activity::default() });
-    let renew = RenewOne { lease: LeaseNo(0), ttl: Span::from_secs(60), activity };
-    let request = Request::once(identity, Command::Renew([renew].into_iter().collect()), b"k").expect("a request");
-    let (answer, records) = story.world.step(Instant::from_secs(10), &request);
-    let text = format!("{answer:?}");
-    assert!(text.contains("BusierThanHeld"), "{text}");
-    assert_eq!(records.len(), 1);
-}
-
-/// Regression: a key of a tenant that nobody has heard of made room for all tenants before it.
-#[test]
-fn a_key_of_an_unknown_tenant_claims_nothing() {
-    let mut world = World::new();
-    let identity = Identity { tenant: Some(TenantNo(u32::MAX)), ..Identity::default() };
-    let request = Request::once(identity, Command::Heartbeat(Nothing {}), b"k").expect("a key");
-    let (answer, _) = world.step(Instant(0), &request);
-    assert_eq!(answer.expect_err("no such tenant").code(), "unknown_tenant");
 }

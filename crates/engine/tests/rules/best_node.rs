@@ -65,6 +65,7 @@ impl Cluster {
                 lifetime_max: none,
                 grace: None,
                 weights,
+                queue: None,
             };
             self.operate(Command::PutPool(put));
         }

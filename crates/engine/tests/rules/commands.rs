@@ -1,5 +1,6 @@
 //! Random histories: a small cluster, a few tenants, and whatever anyone might ask of it.
 
+use crate::drawn;
 use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
     CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
@@ -13,7 +14,7 @@ use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, CeilingMode, ClassNo, ClassSpec, Domain, Identity,
     Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason,
     ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange,
-    TokenNo, TokenScope, UserNo, Weights,
+    TokenNo, TokenScope, UserNo,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -307,15 +308,6 @@ pub(crate) fn small_cluster() -> World {
     world
 }
 
-/// Kept, cleared, or new and mostly possible.
-fn weights(drawn: Option<u64>) -> Option<Option<Weights>> {
-    let drawn = u16::try_from(drawn?).expect("small");
-    match drawn % 3 {
-        0 => None,
-        1 => Some(None),
-        _ => Some(Some(Weights { pressure: drawn, fit: 100, locality: 300, fragmentation: 600 - drawn - drawn % 2 })),
-    }
-}
 fn put_pool(label: u32, pool: Option<u32>, ttl: Option<u64>, lifetime: Option<u64>, grace: Option<u64>) -> Command {
     let all = |secs: Option<u64>| PerPriority([secs.map(span), None, secs.map(|secs| span(secs * 2))]);
     Command::PutPool(PutPool {
@@ -325,7 +317,8 @@ fn put_pool(label: u32, pool: Option<u32>, ttl: Option<u64>, lifetime: Option<u6
         ttl_max: all(ttl),
         lifetime_max: all(lifetime),
         grace: grace.map(span),
-        weights: weights(grace),
+        weights: drawn::weights(grace),
+        queue: drawn::queue(lifetime),
     })
 }
 fn put_node(node: Option<u32>, label: u32, pool: u32, immediate: bool, gpus: u64, cores: u64) -> Command {

@@ -5,10 +5,12 @@
 mod support;
 mod takeover;
 
+mod absurd_requests;
 mod agents;
 mod allocations;
 mod bad_input;
 mod best_node;
+mod bounds;
 mod bulk;
 mod burst;
 mod ceilings;
@@ -16,6 +18,7 @@ mod commands;
 mod custody;
 mod deadlines;
 mod devices;
+mod drawn;
 mod explain;
 mod full_cluster;
 mod gangs;

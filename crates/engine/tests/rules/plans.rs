@@ -51,6 +51,7 @@ impl Cluster {
                 lifetime_max: none,
                 grace: Some(Span::from_secs(600)),
                 weights: None,
+                queue: None,
             }),
         );
         for number in 0..12 {

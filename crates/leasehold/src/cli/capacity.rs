@@ -107,6 +107,12 @@ pub(crate) struct PoolLimitArgs {
     /// [default: those of the strategy]
     #[arg(long, value_name = "P,F,L,FR", value_parser = weights)]
     pub(crate) weights: Option<Weights>,
+    /// How long a lease is held before it may be evicted [default: 0s]
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) min_runtime_before_eviction: Option<Ttl>,
+    /// How often an allocation is requeued before it fails [default: 10]
+    #[arg(long, value_name = "COUNT")]
+    pub(crate) requeue_limit: Option<u32>,
 }
 
 #[derive(Debug, Args)]
@@ -128,6 +134,8 @@ pub(crate) enum PoolField {
     LifetimeMax,
     Grace,
     Weights,
+    MinRuntimeBeforeEviction,
+    RequeueLimit,
 }
 
 #[derive(Debug, Args)]

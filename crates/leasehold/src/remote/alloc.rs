@@ -146,7 +146,10 @@ fn begun(session: &Session, submitted: &Submitted, classes: &Classes) -> String 
     if submitted.replicas.is_empty() {
         return format!("{id} waits in the queue; `leasehold alloc show {id}` shows why\n");
     }
-    format!("{id} is {}\n\n{}", word(submitted.state), places(session, &submitted.replicas, classes, false))
+    let shown = places(session, &submitted.replicas, classes, false);
+    let capped_by = submitted.replicas.iter().find_map(|replica| replica.capped_by_quota_id);
+    let shortened = capped_by.map(|quota| format!("shortened by the burst limit of quota {quota}\n"));
+    format!("{id} is {}\n\n{shown}{}", word(submitted.state), shortened.unwrap_or_default())
 }
 
 fn places(session: &Session, replicas: &[Replica], classes: &Classes, over: bool) -> String {

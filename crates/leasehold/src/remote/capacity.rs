@@ -98,6 +98,8 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
                 lifetime_max: spans("--lifetime-max", &limits.lifetime_max)?,
                 grace: limits.grace,
                 weights: limits.weights,
+                min_runtime_before_eviction: limits.min_runtime_before_eviction,
+                requeue_limit: limits.requeue_limit,
             };
             let call = client.create_pool(&new);
             session.change(call, &args.change, |put| made("pool", &put.pool.name, put.pool.id)).await
@@ -115,6 +117,12 @@ pub(super) async fn pool(session: &Session, command: PoolCommand) -> Result<(), 
                 )?,
                 grace: patch(limits.grace, &args.clear, PoolField::Grace)?,
                 weights: patch(limits.weights, &args.clear, PoolField::Weights)?,
+                min_runtime_before_eviction: patch(
+                    limits.min_runtime_before_eviction,
+                    &args.clear,
+                    PoolField::MinRuntimeBeforeEviction,
+                )?,
+                requeue_limit: patch(limits.requeue_limit, &args.clear, PoolField::RequeueLimit)?,
             })?;
             let call = client.change_pool(&args.pool, &change);
             session.change(call, &args.change, |put| one_pool(session, &put.pool)).await
@@ -189,5 +197,7 @@ fn one_pool(session: &Session, pool: &Pool) -> String {
         .add("grace", or_dash(pool.grace))
         .add("max TTL", by_priority(&pool.ttl_max))
         .add("max lifetime", by_priority(&pool.lifetime_max))
+        .add("min runtime before eviction", pool.min_runtime_before_eviction)
+        .add("requeue limit", pool.requeue_limit)
         .text(session.paint)
 }

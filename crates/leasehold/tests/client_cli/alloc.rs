@@ -74,6 +74,24 @@ fn budgets_are_set_and_their_use_is_shown() {
 }
 
 #[test]
+fn pools_limit_evictions_and_requeues() {
+    let daemon = Daemon::with_cluster();
+    let set = daemon.run("pool set training --grace 0s --min-runtime-before-eviction 1h --requeue-limit 0").ok();
+    tells(&set, &["min runtime before eviction", "1h", "requeue limit"]);
+    daemon.run("tenant set physics --max-priority guaranteed").ok();
+    let requeued = format!("alloc submit --gpu 4 --walltime 1h --priority scavenger --requeue {MINE}");
+    let victim = daemon.json(&requeued)["id"].as_str().expect("an id").to_owned();
+    let request = format!("lease request --gpu 1 --ttl 10m --node gpu-1 --priority guaranteed {MINE}");
+    refuses(&daemon.run(&request), 1, "no_capacity");
+    // Without the least runtime the request evicts on the node that it names.
+    daemon.run("pool set training --clear min-runtime-before-eviction").ok();
+    tells(&daemon.run(&request).ok(), &["gpu-1"]);
+    assert_eq!(daemon.json(&format!("alloc show {victim}"))["state"], "failed");
+    daemon.run("pool set training --clear requeue-limit").ok();
+    assert_eq!(daemon.json("pool show training")["requeue_limit"], 10);
+}
+
+#[test]
 fn waiting_allocations_are_held_released_and_changed() {
     let daemon = Daemon::with_cluster();
     daemon.run(&format!("alloc submit --gpu 4 --walltime 1h {MINE}")).ok();

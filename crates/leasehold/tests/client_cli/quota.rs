@@ -35,3 +35,18 @@ fn quotas_are_created_on_kinds_and_raised_for_a_time() {
     refuses(&daemon.run(&format!("lease request --gpu 1 --ttl 1h {MINE}")), 1, "quota_needs_user");
     tells(&daemon.run("quota list").ok(), &["each user", "all gpu"]);
 }
+
+#[test]
+fn a_gang_waits_if_a_burst_would_cut_it_off() {
+    let daemon = Daemon::with_cluster();
+    daemon.run("quota create --tenant physics --class gpu-h100 --burst 2 --burst-limit 4 --burst-ttl 10m").ok();
+    daemon.run(&format!("lease request --gpu 1 --ttl 1h {MINE}")).ok();
+    tells(&daemon.run(&format!("alloc submit --gpu 2 --walltime 1h {MINE}")).ok(), &["waits in the queue"]);
+    let id = daemon.json("alloc list --state pending")["allocations"][0]["id"].as_str().expect("an id").to_owned();
+    let words = "its walltime of 1h is longer than what is left of the burst";
+    tells(&daemon.run(&format!("alloc show {id}")).ok(), &[words]);
+    tells(&daemon.run(&format!("alloc explain {id}")).ok(), &[words]);
+    refuses(&daemon.run(&format!("alloc submit --gpu 3 --walltime 1h {MINE}")), 1, "walltime_beyond_burst");
+    let capped = daemon.run(&format!("alloc submit --gpu 2 --ttl 1h {MINE}")).ok();
+    tells(&capped, &["is running", "shortened by the burst limit of quota 0", "in 9m"]);
+}

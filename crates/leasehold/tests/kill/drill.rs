@@ -136,6 +136,7 @@ fn cluster() -> Vec<Command> {
             lifetime_max: PerPriority::default(),
             grace: None,
             weights: None,
+            queue: None,
         }),
     ];
     commands.extend((0..4).map(|n| {

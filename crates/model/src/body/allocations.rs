@@ -18,6 +18,8 @@ fields! {
     added {
         /// What the request said about exceeded quotas; absent if it left that to the tenant's default.
         1 pub when_over_quota: Option<WhenOverQuota>,
+        /// The only node that it may use, if it was requested as a lease on that node.
+        2 pub node: Option<NodeNo>,
     }
 }
 fields! {

@@ -453,6 +453,10 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(settings()),
         body(spans().prop_map(|heat_half_life| PlacementChanged { heat_half_life })),
         body((pools(), option::of(weights())).prop_map(|(pool, weights)| PoolPlacementPut { pool, weights })),
+        body((pools(), spans(), u32s()).prop_map(|(pool, min_runtime_before_eviction, requeue_limit)| PoolQueuePut {
+            pool,
+            queue: PoolQueue { min_runtime_before_eviction, requeue_limit },
+        })),
         body((classes(), class_specs()).prop_map(|(class, spec)| ClassPut { class, spec })),
         body(pool_puts()),
         body(pools().prop_map(|pool| PoolDeleted { pool })),

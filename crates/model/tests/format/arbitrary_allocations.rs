@@ -69,8 +69,9 @@ fn lives() -> BoxedStrategy<Body> {
         body.into()
     }
     prop_oneof![
-        (specs(), option::of(words(WhenOverQuota::ALL)))
-            .prop_map(|(spec, when_over_quota)| body(AllocationSubmitted { spec, when_over_quota })),
+        (specs(), option::of(words(WhenOverQuota::ALL)), option::of(u32s())).prop_map(
+            |(spec, when_over_quota, node)| body(AllocationSubmitted { spec, when_over_quota, node: node.map(NodeNo) })
+        ),
         (numbers(), u32s(), u64s(), u32s(), u32s()).prop_map(|(allocation, attempt, first, leases, rules_version)| {
             body(AllocationPlaced { allocation, attempt, first_lease: LeaseNo(first), leases, rules_version })
         }),

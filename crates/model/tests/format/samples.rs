@@ -374,9 +374,13 @@ fn later_bodies() -> Vec<Body> {
         scored(Some(profile()), Weighing::Custom(weights())).into(),
         BudgetsPut { tenant: TenantNo(1), budgets: Budgets::NONE }.into(),
         BudgetsPut { tenant: TenantNo(300), budgets: budgets() }.into(),
-        AllocationSubmitted { spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]), when_over_quota: None }
-            .into(),
-        AllocationSubmitted { spec: gang(), when_over_quota: None }.into(),
+        AllocationSubmitted {
+            spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]),
+            when_over_quota: None,
+            node: None,
+        }
+        .into(),
+        AllocationSubmitted { spec: gang(), when_over_quota: None, node: None }.into(),
         AllocationDenied {
             spec: gang(),
             rules_version: 1,
@@ -487,10 +491,21 @@ fn later_bodies() -> Vec<Body> {
             limit: 2,
         })
         .into(),
-        AllocationSubmitted { spec: gang(), when_over_quota: Some(WhenOverQuota::Wait) }.into(),
+        AllocationSubmitted { spec: gang(), when_over_quota: Some(WhenOverQuota::Wait), node: None }.into(),
         Unfenced { leases: leases(&[42]), belongs_to: None, reason: Some(name("checked by hand")) }.into(),
         NodeDrained { node: NodeNo(300), reason: Some(name("new power supply")) }.into(),
         NodeResumed { node: NodeNo(300), reason: Some(name("repaired")) }.into(),
+        PoolQueuePut {
+            pool: PoolNo(1),
+            queue: PoolQueue { min_runtime_before_eviction: Span::from_secs(600), requeue_limit: 3 },
+        }
+        .into(),
+        AllocationSubmitted {
+            spec: AllocationSpec::of(smallvec![(ClassNo(0), Quanta(7))]),
+            when_over_quota: None,
+            node: Some(NodeNo(300)),
+        }
+        .into(),
         AllocationHoldSet { allocation: AllocationNo(300), by_operator: false, reason: None }.into(),
         AllocationHoldSet { allocation: AllocationNo(300), by_operator: true, reason: Some(name("wait for data")) }
             .into(),

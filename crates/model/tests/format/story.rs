@@ -244,7 +244,7 @@ fn allocations() -> Vec<Record> {
     revoked.reason = Some(Reason::Preempted { by: allocation.0 + 6 });
     let mut records = vec![
         own(297, BudgetsPut { tenant: TenantNo(1), budgets }.into()),
-        new(298, AllocationSubmitted { spec, when_over_quota: None }.into()),
+        new(298, AllocationSubmitted { spec, when_over_quota: None, node: None }.into()),
         new(298, placed(1, 45).into()),
     ];
     for (lease, node) in [(45, 300), (46, 301)] {

@@ -185,6 +185,9 @@ impl SealedDecision<'_> {
             self.view().explain_lease(at, &record.identity, &request, TOP).map_err(|refusal| refused(&refusal))
         };
         let gang = || {
+            if let Some(Command::Request(_)) = asked_by(record) {
+                return single();
+            }
             let Some(Command::SubmitAllocation(submit)) = asked_by(record) else {
                 return Err(no_decision(asked, record));
             };
@@ -262,6 +265,9 @@ impl SealedDecision<'_> {
             Body::AllocationFailed(one) => {
                 let why = match one.end {
                     AttemptEnd::Walltime => "It used up its walltime, so it failed.",
+                    _ if state.allocation(one.allocation).is_some_and(|found| found.spec.requeue) => {
+                        "It had no checkpoint in that attempt and was requeued as often as its pool allows, so it failed."
+                    }
                     _ => "It had no checkpoint in that attempt and was submitted without `requeue`, so it failed.",
                 };
                 Explainer::bare(at, "failed", settled(one.allocation, one.end, why))

@@ -87,6 +87,7 @@ impl Scene {
             lifetime_max: PerPriority::default(),
             grace: None,
             weights: None,
+            queue: None,
         }));
         scene.node("node-0");
         scene.node("node-1");

@@ -317,9 +317,14 @@ fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Opt
         let shown = show::lease(app, state, lease);
         if gang != Some(lease.gang) {
             gang = Some(lease.gang);
-            let (node, pool, expires_at, grace_ends_at) =
-                (shown.node, shown.pool, shown.expires_at, shown.grace_ends_at);
-            replicas.push(leasehold_api::Replica { node, pool, leases: Vec::new(), expires_at, grace_ends_at });
+            replicas.push(leasehold_api::Replica {
+                node: shown.node,
+                pool: shown.pool,
+                leases: Vec::new(),
+                expires_at: shown.expires_at,
+                grace_ends_at: shown.grace_ends_at,
+                capped_by_quota_id: None,
+            });
         }
         let last = replicas.last_mut().expect("one was just made");
         last.leases.push(leasehold_api::GrantedLease {

@@ -10,7 +10,7 @@ use leasehold_api::{
 };
 use leasehold_engine::command::{self, NodeService, PutClass, PutNode, PutPool};
 use leasehold_engine::{Command, State};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::{Body, ClassNo, ClassSpec, Name, NodeNo, PoolNo, Quanta, Span, quantity};
 use std::collections::BTreeMap;
 
@@ -126,6 +126,10 @@ pub(super) async fn create_pool(context: Context) -> Answer {
         lifetime_max: sealed_spans(new.lifetime_max.unwrap_or_default()),
         grace: new.grace.map(|grace| grace.0),
         weights: new.weights.map(|weights| Some(sealed_weights(weights))),
+        queue: Some(PoolQueue {
+            min_runtime_before_eviction: new.min_runtime_before_eviction.unwrap_or_default().0,
+            requeue_limit: new.requeue_limit.unwrap_or(PoolQueue::default().requeue_limit),
+        }),
     };
     put_pool(&context, 201, put).await
 }
@@ -144,9 +148,20 @@ pub(super) async fn change_pool(context: Context) -> Answer {
             lifetime_max: per_priority(&change.lifetime_max, old.lifetime_max),
             grace: change.grace.clone().over(old.grace.map(leasehold_api::Ttl)).map(|grace| grace.0),
             weights: change.weights.clone().nested().map(|weights| weights.map(sealed_weights)),
+            queue: Some(changed_queue(&change, old.queue)),
         })
     })?;
     put_pool(&context, 200, put).await
+}
+
+fn changed_queue(change: &PoolChange, old: PoolQueue) -> PoolQueue {
+    let least =
+        change.min_runtime_before_eviction.clone().over(Some(leasehold_api::Ttl(old.min_runtime_before_eviction)));
+    let limit = change.requeue_limit.clone().over(Some(old.requeue_limit));
+    PoolQueue {
+        min_runtime_before_eviction: least.unwrap_or_default().0,
+        requeue_limit: limit.unwrap_or(PoolQueue::default().requeue_limit),
+    }
 }
 
 fn per_priority(change: &leasehold_api::Patch<SpansByPriority>, old: PerPriority) -> PerPriority {

@@ -26,10 +26,14 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
             let at = known.as_of.max(state.last_stamp());
             let judged = state.view(|view| view.quote(at, &identity, &request));
             let judged = judged.map_err(|refusal| refusal_for(state, &caller, &refusal))?;
+            // A quote leaves no record, so repeated quotes must not show what others hold on a node of which the caller
+            // sees nothing.
+            let hidden = request.node.is_some_and(|node| !may_name_node(state, &caller, node));
             let naming = Naming { state, books, workloads: &[], caller: &caller };
             // A request that would be denied is priced for the pool that it asked for.
             let (place, ttl) = match &judged {
                 Quoted::Granted(quote) => (Some((quote.pool, quote.node)), quote.ttl),
+                Quoted::Evicts(_) if hidden => (None, request.ttl),
                 Quoted::Evicts(evicts) => (Some((evicts.pool, evicts.node)), request.ttl),
                 Quoted::Denied(_) => (None, request.ttl),
             };
@@ -50,11 +54,8 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
                 all.extend(cost);
             }
             let total = amounts(all.iter().map(|(currency, money)| (*currency, money)))?;
-            // A quote leaves no record, so repeated quotes must not show what others hold on a node of which the caller
-            // sees nothing.
-            let hidden = request.node.is_some_and(|node| !may_name_node(state, &caller, node));
             let why: Option<Problem> = match &judged {
-                Quoted::Denied(DenyCause::Capacity { .. }) if hidden => Some(
+                Quoted::Denied(DenyCause::Capacity { .. }) | Quoted::Evicts(_) if hidden => Some(
                     codes::NO_CAPACITY
                         .problem("The requested node cannot take this request now; name another node, or none."),
                 ),
@@ -69,8 +70,8 @@ pub(super) async fn quote_lease(context: Context) -> Answer {
                 as_of: When(at),
                 admitted: place.is_some(),
                 evicts: match &judged {
-                    Quoted::Evicts(evicts) => Some(evicts.leases as u64),
-                    Quoted::Granted(_) | Quoted::Denied(_) => None,
+                    Quoted::Evicts(evicts) if !hidden => Some(evicts.leases as u64),
+                    Quoted::Granted(_) | Quoted::Evicts(_) | Quoted::Denied(_) => None,
                 },
                 code: why.as_ref().map(|why| why.code.clone()),
                 detail: why.map(|why| why.detail),

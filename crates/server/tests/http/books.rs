@@ -323,8 +323,13 @@ async fn a_quote_for_a_node_of_others_shows_no_figures() {
     let quote = by_tenant(3, "scavenger").await;
     assert_eq!((&quote["code"], &quote["detail"]), (&json!("no_capacity"), &json!(nothing)));
     assert_eq!(by_operator(3, "scavenger").await["detail"], most);
-    // A request for a certain node never evicts, whatever its priority.
-    assert_eq!(by_tenant(3, "standard").await["detail"], nothing);
+    // That it would evict there is not shown either.
+    let quote = by_tenant(3, "standard").await;
+    assert_eq!(
+        (&quote["detail"], &quote["admitted"], &quote["evicts"]),
+        (&json!(nothing), &json!(false), &Value::Null)
+    );
+    assert_eq!(by_operator(3, "standard").await["evicts"], 1);
     // The tenant sees its own leases, and so what is left beside them.
     world.post("/api/v1/leases", ask("physics", 1, "standard")).await.expect(201);
     assert_eq!(by_tenant(3, "scavenger").await["detail"], most.replace("is 2", "is 1"));

@@ -233,3 +233,25 @@ async fn one_that_had_enough_evicted_is_told_when_it_starts() {
     assert!(shown["waiting"]["starts_by"].is_string(), "{shown}");
     world.stop().await;
 }
+
+/// The other node has as much to evict; only the named one is used.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_request_that_names_a_node_evicts_there() {
+    let world = cluster().await;
+    let [other, own] = [hold(&world, "physics", 4, "n1").await, hold(&world, "physics", 4, "n2").await];
+    let request = json!({ "tenant": "chemistry", "project": "chemistry", "ttl": "10m", "priority": "guaranteed",
+        "node": "n2", "asks": [{ "class": "h100", "quantity": 2 }] });
+    let waits = world.post("/api/v1/leases", request).await.expect(202);
+    let path = format!("/api/v1/allocations/{}", waits["id"].allocation());
+    let shown = world.until(&path, |found| found["waiting"]["reason"] == "victims").await;
+    assert_eq!(shown["waiting"]["nodes"], json!(["n2"]), "{shown}");
+    world.post(&format!("/api/v1/leases/{own}/ready"), json!({})).await.expect(200);
+    let placed = world.until(&path, |found| found["state"] == "running").await;
+    assert_eq!(placed["attempts"][0]["replicas"][0]["node"], "n2", "{placed}");
+    assert_eq!(world.get(&format!("/api/v1/leases/{other}")).await.expect(200)["state"], "active");
+    let records = world.get("/api/v1/audit/records?kind=allocation.submitted").await.expect(200);
+    let sequence = &records["records"][0]["sequence"];
+    let told = world.get(&format!("/api/v1/audit/decisions/{sequence}")).await.expect(200);
+    assert_eq!(told["replayed"], "same", "{told}");
+    world.stop().await;
+}

@@ -22,6 +22,24 @@ async fn weights_are_set_shown_and_cleared() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn limits_on_evictions_and_requeues_are_set_shown_and_cleared() {
+    let world = World::furnished().await;
+    let shown = |pool: &Value| (pool["min_runtime_before_eviction"].clone(), pool["requeue_limit"].clone());
+    assert_eq!(shown(&world.get(POOL).await.expect(200)), (json!("0s"), json!(10)));
+    let limits = json!({ "min_runtime_before_eviction": "10m", "requeue_limit": 3 });
+    assert_eq!(shown(&world.put(POOL, limits.clone()).await.expect(200)["pool"]), (json!("10m"), json!(3)));
+    // What is not named is kept, null clears.
+    let kept = world.put(POOL, json!({ "min_runtime_before_eviction": null })).await.expect(200);
+    assert_eq!(shown(&kept["pool"]), (json!("0s"), json!(3)));
+    let cleared = world.put(POOL, json!({ "requeue_limit": null })).await.expect(200);
+    assert_eq!(shown(&cleared["pool"]), (json!("0s"), json!(10)));
+    let too_long = world.put(POOL, json!({ "min_runtime_before_eviction": "9000d" })).await;
+    assert_eq!((too_long.status, too_long.code()), (422, "setting_out_of_range".to_owned()));
+    let made = json!({ "name": "other", "min_runtime_before_eviction": "10m", "requeue_limit": 3 });
+    assert_eq!(shown(&world.post("/api/v1/pools", made).await.expect(201)["pool"]), (json!("10m"), json!(3)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn weights_that_cannot_be_are_refused() {
     let world = World::furnished().await;
     let refused = async |weights: Value| {

@@ -75,3 +75,32 @@ async fn a_temporary_limit_in_percent_is_recorded_as_a_number() {
     assert_eq!(change(&world, &id, past).await.code(), "until_past");
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_gang_waits_if_a_burst_would_cut_it_off() {
+    let world = World::furnished().await;
+    let burst = json!({ "type": "burst", "limit": 2, "burst_limit": 5, "burst_ttl": "10m" });
+    create(&world, json!({ "kind": "gpu", "limit": burst })).await.expect(201);
+    let gang = |quantity: u64, more: Value| {
+        let mut gang = json!({ "tenant": "physics", "project": "physics-main",
+                               "asks": [{ "class": "h100", "quantity": quantity }] });
+        gang.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+        gang
+    };
+    // One GPU is held already. Longer than a burst lasts:
+    let waits = world.post("/api/v1/allocations", gang(2, json!({ "walltime": "1h" }))).await.expect(201);
+    assert_eq!(waits["state"], "pending", "{waits}");
+    let id = waits["id"].as_str().expect("an id");
+    let shown = world.get(&format!("/api/v1/allocations/{id}")).await.expect(200);
+    assert_eq!(shown["waiting"]["reason"], "burst", "{shown}");
+    let why = world.get(&format!("/api/v1/allocations/{id}/explain")).await.expect(200);
+    let words = why["why"].as_str().expect("words");
+    assert!(words.contains("its walltime of 1h is longer than what is left of the burst"), "{why}");
+    // It could never start.
+    let refused = world.post("/api/v1/allocations", gang(3, json!({ "walltime": "1h" }))).await;
+    assert_eq!((refused.status, refused.code().as_str()), (422, "walltime_beyond_burst"));
+    // Without a walltime it starts, and its leases end with the burst.
+    let capped = world.post("/api/v1/allocations", gang(2, json!({ "ttl": "1h" }))).await.expect(201);
+    assert_eq!(capped["replicas"][0]["capped_by_quota_id"], json!(2), "{capped}");
+    world.stop().await;
+}

@@ -18,7 +18,7 @@ use leasehold_engine::command::{
     ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
-use leasehold_model::body::PerPriority;
+use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, FurtherScope, HolderScope,
     Identity, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
@@ -490,6 +490,12 @@ impl Story {
                 lifetime_max: line.per_priority("lifetime"),
                 grace: line.span("grace"),
                 weights: line.options.get("weights").map(|text| weights(text)),
+                queue: (line.options.contains_key("minrun") || line.options.contains_key("requeues")).then(|| {
+                    PoolQueue {
+                        min_runtime_before_eviction: line.span("minrun").unwrap_or(Span::ZERO),
+                        requeue_limit: line.options.get("requeues").map_or(10, |count| count.parse().expect("a count")),
+                    }
+                }),
             }),
             "node" => Command::PutNode(PutNode {
                 node: given.map(NodeNo).or(state.node_named(label)),
