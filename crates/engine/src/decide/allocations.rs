@@ -114,7 +114,7 @@ impl Draft<'_> {
         if spec.contradicts_itself() {
             return Err(Refusal::ContradictoryAffinity);
         }
-        let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
+        let ask = Ask::of_spec(of, &spec, self.now).expect("check_holder has found the holder");
         if let Some(quota) = self.state().never_within_burst(&ask) {
             return Err(Refusal::WalltimeBeyondBurst { quota });
         }
