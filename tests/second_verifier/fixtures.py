@@ -225,6 +225,9 @@ SAMPLES += [
     (123, uv(2) + leases(3, 7) + u64(T0) + u64(T0 + SEC) + opt(text("firmware"))),
     (124, uv(2) + leases(3, 7)),
     (125, uv(2) + leases(3, 7) + u8(1) + u8(0)),
+    (115, uv(300) + leases(11, 300) + opt(uv(300)) + u8(2) + uv(9)),
+    (117, uv(300) + uv(7) + uv(290)),
+    (122, uv(300) + uv(7)),
     (126, uv(2) + u64(T0) + u64(T0 + SEC) + opt(text("firmware")) + leases(11, 300) + opt(uv(300)) + u8(2) + uv(9)),
     (41, opt(None) + many([]) + scaled(SEC) + u8(1) + uv(4) + u8(5) + uv(5) + (37).to_bytes(16, "big") + uv(21)
      + (2).to_bytes(16, "big") + uv(7) + uv(2)),

@@ -357,7 +357,7 @@ def FRACTION(r: Reader) -> tuple[int, int]:
 
 
 ASKS = items(seq(CLASS, V64))
-DOMAIN, ATTEMPT_END = enum("domain", 3), enum("attempt end", 6)
+DOMAIN, ATTEMPT_END = enum("domain", 3), enum("attempt end", 7)
 CAUSE = choice("cause", {
     1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64),
     4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT), 5: seq(QUOTA, FRACTION, FRACTION, V64)})
@@ -460,7 +460,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     78: ("allocation.completed", seq(V64, option(V32), V64)),
     79: ("allocation.failed", seq(V64, ATTEMPT_END, option(V32), V64)),
     80: ("allocation.cancelled", seq(V64)),
-    90: ("node.claimed", seq(NODES)),
+    90: ("node.claimed", seq(NODES, added({1: INSTANT}))),
     91: ("node.released", seq(NODES, CLAIM)),
     92: ("node.wiped", seq(NODE, CLAIM)),
     93: ("node.quarantined", seq(NODE, enum("cause of a quarantine", 2), CLAIM)),
@@ -470,7 +470,10 @@ KINDS: dict[int, tuple[str, Parser]] = {
     110: ("reservation.taken_over", seq(
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
     112: ("pool.queue_put", seq(POOL, SPAN, V32)),
+    115: ("lease.end_corrected", seq(V64, LEASES, BELONGING)),
     116: ("quota.until_reached", seq(QUOTA)),
+    117: ("claim.end_corrected", seq(V64, NODE, V64)),
+    122: ("node.loss_settled", seq(V64, NODE)),
     123: ("window.put", seq(V32, NODES, INSTANT, INSTANT, option(TEXT))),
     124: ("window.started", seq(V32, NODES)),
     125: ("window.ended", seq(V32, NODES, BOOL, BOOL)),

@@ -5,7 +5,7 @@ mod payload;
 use payload::{check_lengths, put_payload};
 pub(crate) use payload::{key_scope, payload_hash};
 
-use leasehold_model::body::{Asks, PerPriority, PoolQueue};
+use leasehold_model::body::{Asks, BelongsTo, PerPriority, PoolQueue};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
@@ -351,6 +351,47 @@ fields! {
     }
 }
 fields! { pub struct LoseNode { pub node: NodeNo, pub last_seen: Instant } }
+fields! {
+    /// A lease that ended on a lost node after the node was last seen, with whose it was.
+    pub struct EndedLease {
+        pub lease: LeaseNo,
+        pub tenant: TenantNo,
+        pub project: ProjectNo,
+        pub user: Option<UserNo>,
+        pub workload: Option<Name>,
+        pub belongs_to: BelongsTo,
+    }
+}
+fields! {
+    /// A claim that ended on a lost node after the node was last seen. `claim` is the sequence of its record.
+    pub struct EndedClaim { pub claim: u64, pub tenant: TenantNo, pub project: ProjectNo, pub user: UserNo }
+}
+fields! {
+    /// Names what ended on a lost node after it was last seen. The books know it, because the engine forgets closed
+    /// leases. `loss` is the sequence of the record that declared the node lost, and `complete` says that nothing else
+    /// is left to name.
+    pub struct SettleLoss {
+        pub loss: u64,
+        pub leases: Vec<EndedLease>,
+        pub claims: Vec<EndedClaim>,
+        pub complete: bool,
+    }
+}
+fields! {
+    /// Claims nodes for sensitive work. Under a hard cost ceiling a claim reserves its cost up to `until`.
+    pub struct ClaimNodes { pub nodes: Vec<NodeNo> }
+    added { 1 pub until: Option<Instant> }
+}
+impl From<Vec<NodeNo>> for ClaimNodes {
+    fn from(nodes: Vec<NodeNo>) -> Self {
+        Self { nodes, until: None }
+    }
+}
+fields! {
+    /// Reports that the work of an allocation could not be started. With `generation` the agent of `node` reports it,
+    /// else an operator.
+    pub struct FailStart { pub allocation: AllocationNo, pub node: Option<NodeNo>, pub generation: Option<u64> }
+}
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
 fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
@@ -373,6 +414,8 @@ commands! {
     13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
     14 CompleteAllocation(CompleteAllocation) "complete_allocation",
     15 CancelAllocation(AllocationNo) "cancel_allocation",
+    /// The agent of a node or an operator reports that the work could not be started.
+    16 FailStart(FailStart) "fail_start",
     20 PutTenant(PutTenant) "put_tenant",
     21 DeleteTenant(TenantNo) "delete_tenant",
     22 PutProject(PutProject) "put_project",
@@ -391,6 +434,8 @@ commands! {
     35 PutQuota(PutQuota) "put_quota",
     36 DeleteQuota(QuotaNo) "delete_quota",
     37 UpdateTenant(UpdateTenant) "update_tenant",
+    /// The daemon names what ended on a lost node after it was last seen.
+    38 SettleLoss(SettleLoss) "settle_loss",
     40 ChangeSettings(Settings) "change_settings",
     41 RotateKey(RotateKey) "rotate_key",
     42 Heartbeat(Nothing) "heartbeat",
@@ -405,7 +450,7 @@ commands! {
     /// An operator declares the node to be without an agent.
     52 DetachAgent(NodeNo) "detach_agent",
     /// A user claims nodes for sensitive work.
-    53 ClaimNodes(Vec<NodeNo>) "claim_nodes",
+    53 ClaimNodes(ClaimNodes) "claim_nodes",
     54 ReleaseNodes(Vec<NodeNo>) "release_nodes",
     55 ReportWipe(ReportWipe) "report_wipe",
     /// An operator confirms that a quarantined node is clean.
@@ -415,7 +460,7 @@ commands! {
     /// Cancels a maintenance window.
     58 UnreserveNodes(WindowNo) "unreserve_nodes",
     /// An operator claims nodes for a user. Nodes that are drained and empty can be claimed too; the claim resumes them.
-    59 ClaimForUser(Vec<NodeNo>) "claim_for_user",
+    59 ClaimForUser(ClaimNodes) "claim_for_user",
     60 IssueToken(IssueToken) "issue_token",
     61 RevokeToken(TokenNo) "revoke_token",
 }
@@ -476,6 +521,7 @@ impl Command {
                 | Kind::Unfence
                 | Kind::CompleteAllocation
                 | Kind::CancelAllocation
+                | Kind::FailStart
                 | Kind::ResumeNode
                 | Kind::ReturnNode
                 | Kind::ReleaseNodes

@@ -182,6 +182,10 @@ pub struct Node {
     pub heat: Heat,
     /// The deadline of the last teardown that was not confirmed here.
     pub(crate) fenced_at: Option<Instant>,
+    /// When a lease or a claim last ended here.
+    pub(crate) last_end: Instant,
+    /// The last record that shows that it was running: a registration, a report or a confirmation of its agent.
+    pub last_sign: Instant,
     /// In order of class number.
     pub classes: Vec<NodeClass>,
     /// The number of its leases that are being revoked or torn down.
@@ -210,6 +214,8 @@ impl Node {
             condition: Condition::default(),
             heat: Heat::NONE,
             fenced_at: None,
+            last_end: Instant(0),
+            last_sign: Instant(0),
             classes: Vec::new(),
             ending: 0,
             first_lease: NONE,

@@ -8,6 +8,7 @@ mod ceilings;
 mod consistency;
 mod custody;
 mod keys;
+mod losses;
 mod windows;
 
 use crate::budget::Spent;
@@ -31,7 +32,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 15;
+const SNAPSHOT_VERSION: u32 = 16;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -109,6 +110,7 @@ impl State {
         put_table(&self.pools, &mut out, put_pool);
         put_table(&self.nodes, &mut out, put_node);
         put_table(&self.windows, &mut out, windows::put);
+        losses::put(&self.open_losses, &mut out);
         put_table(&self.quotas, &mut out, put_quota);
         put_table(self.tokens.rows(), &mut out, |token, out| put_token(token, out));
         put_table(&self.rate_cards, &mut out, put_rate_card);
@@ -168,6 +170,7 @@ impl State {
         state.pools = get_table(r, |_, r| get_pool(r))?;
         state.nodes = get_table(r, |no, r| state.get_node(NodeNo(no), r))?;
         state.windows = get_table(r, windows::get)?;
+        state.open_losses = losses::get(state.size, r)?;
         state.quotas = get_table(r, |no, r| get_quota(QuotaNo(no), r))?;
         let tokens = get_table(r, |no, r| get_token(TokenNo(no), r).map(Box::new))?;
         state.check_tokens(&tokens)?;
@@ -298,6 +301,8 @@ impl State {
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
         node.heat = Heat { level: Field::get(r)?, step: Field::get(r)?, floor: Field::get(r)? };
         node.fenced_at = Field::get(r)?;
+        node.last_end = Field::get(r)?;
+        node.last_sign = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -374,6 +379,8 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.heat.step.put(out);
     n.heat.floor.put(out);
     n.fenced_at.put(out);
+    n.last_end.put(out);
+    n.last_sign.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);

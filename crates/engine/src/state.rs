@@ -5,6 +5,7 @@ mod custody;
 mod endings;
 mod fold;
 mod lifetimes;
+mod losses;
 mod nodes;
 mod owners;
 mod windows;
@@ -217,6 +218,7 @@ pub struct State {
     pub(crate) claimed: ClaimedNodes,
     /// Maintenance windows; those that have ended are empty.
     pub(crate) windows: Table<Window>,
+    pub(crate) open_losses: BTreeMap<u64, OpenLoss>,
     pub(crate) quotas: Table<Quota>,
     pub(crate) tokens: Tokens,
     pub(crate) rate_cards: Table<RateCard>,

@@ -63,6 +63,8 @@ words! {
         Walltime = 5 "walltime",
         /// The holder reported a failure of the work.
         Reported = 6 "reported",
+        /// The agent of a node or an operator reported that the work could not be started.
+        FailedStart = 7 "failed_start",
     }
 }
 

@@ -5,6 +5,7 @@ mod allocations;
 mod correlation;
 mod custody;
 mod lease_lists;
+mod losses;
 mod windows;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
@@ -18,6 +19,7 @@ pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
+pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
 use crate::access::{Role, TokenScope};
@@ -484,7 +486,10 @@ kinds! {
     101 "ceiling.deleted" CeilingDeleted,
     110 "reservation.taken_over" ReservationTakenOver,
     112 "pool.queue_put" PoolQueuePut,
+    115 "lease.end_corrected" EndsCorrected,
     116 "quota.until_reached" QuotaUntilReached,
+    117 "claim.end_corrected" ClaimEndCorrected,
+    122 "node.loss_settled" LossSettled,
     123 "window.put" WindowPut,
     124 "window.started" WindowStarted,
     125 "window.ended" WindowEnded,

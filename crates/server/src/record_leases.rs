@@ -62,6 +62,7 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         Body::Fenced(fenced) => fenced.leases.0.iter().copied().for_each(visit),
         Body::Unfenced(unfenced) => unfenced.leases.0.iter().copied().for_each(visit),
         Body::WindowAnnounced(told) => told.leases.0.iter().copied().for_each(visit),
+        Body::EndsCorrected(corrected) => corrected.leases.0.iter().copied().for_each(visit),
         Body::Preempted(preempted) => preempted.victims.0.iter().copied().for_each(visit),
         leasehold_model::setup_kinds!()
         | Body::NodePut(_)
@@ -71,6 +72,8 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::WindowPut(_)
         | Body::WindowStarted(_)
         | Body::WindowEnded(_)
+        | Body::ClaimEndCorrected(_)
+        | Body::LossSettled(_)
         | Body::NodeLost(_)
         | Body::NodeReturned(_)
         | Body::NodeCondition(_)

@@ -127,6 +127,17 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             let shown = window(new(), told.window, (told.from, told.until), told.reason.as_ref());
             belongs_to(shown.leases("leases", &told.leases.0), directory, Some(told.belongs_to))
         }
+        Body::EndsCorrected(corrected) => {
+            let shown = new().field("loss_sequence", count(corrected.loss)).leases("leases", &corrected.leases.0);
+            belongs_to(shown, directory, Some(corrected.belongs_to))
+        }
+        Body::ClaimEndCorrected(corrected) => new()
+            .field("loss_sequence", count(corrected.loss))
+            .named("node", corrected.node)
+            .field("claim_sequence", count(corrected.claim)),
+        Body::LossSettled(settled) => {
+            new().field("loss_sequence", count(settled.loss)).named("node", settled.node)
+        }
         Body::RateCardPut(put) => rates::card(new(), directory, put),
         Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
         Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),
@@ -194,7 +205,9 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         | Body::AllocationFailed(_)
         | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
         Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
-        Body::NodesClaimed(claimed) => new().field("nodes", nodes(directory, &claimed.nodes)),
+        Body::NodesClaimed(claimed) => {
+            new().field("nodes", nodes(directory, &claimed.nodes)).instant("until", claimed.until)
+        }
         Body::NodesReleased(released) => {
             let shown = new().field("nodes", nodes(directory, &released.nodes));
             shown.field("claim_sequence", released.claim.map(count))

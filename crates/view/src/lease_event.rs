@@ -53,6 +53,7 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
             let begins = json!({ "begins_at": told.from.to_string(), "begins_at_ns": told.from.0.to_string() });
             each(&told.leases, json!({ "MaintenanceAnnounced": begins }))
         }
+        Body::EndsCorrected(corrected) => each(&corrected.leases, "EndCorrected".into()),
         // A denial has no lease; victims of a preemption are revoked by their own records.
         Body::Denied(_) | Body::Preempted(_) => Vec::new(),
         // Records that are not about leases.
@@ -60,7 +61,7 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
         | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
         | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
-        | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_)
+        | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_)
         | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
         | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodePut(_)
         | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)

@@ -94,6 +94,7 @@ pub(super) fn row(name: &str) -> Of {
         "from" => Instant("First instant at which it is in force"),
         "ends_at" => Instant("When the burst ends"),
         "until" => Instant("When the temporary limit ends"),
+        "claim_until" => MaybeInstant("How long the claimer expects to keep them; null if that was not given"),
 
         "spec" => Several(&[
             "pool",
@@ -231,6 +232,8 @@ fn plain(name: &str) -> Of {
         "victims" => ("The leases that are evicted", list(lease())),
         "awaited" => ("The leases that are ending already and are waited for", list(lease())),
         "dropped" => ("The allocations that lose their reservations: `alloc-` and the number of each", list(text())),
+        "loss_sequence" => ("Sequence of the record that declared the node lost", count()),
+        "corrected_claim" => ("Sequence of the record of the claim", count()),
         "claim_sequence" => ("Sequence of the record of the claim; null in records of earlier versions", maybe_count()),
         "closed" => ("Whether the capacity is free again", flag()),
         "activity" => ("Activity since the last report; null if none was reported", parts::activity()),

@@ -215,7 +215,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind("allocation.completed", "An allocation was completed.", &["allocation_id", "exit_status", "storage_written"]),
     kind("allocation.failed", "An allocation failed.", &["allocation_id", "end", "exit_status", "storage_written"]),
     kind("allocation.cancelled", "An allocation was cancelled.", ALLOCATION),
-    kind("node.claimed", "Nodes were claimed for a user's sensitive work.", &["nodes"]),
+    kind("node.claimed", "Nodes were claimed for a user's sensitive work.", &["nodes", "until=claim_until"]),
     kind("node.released", "Claimed nodes were released.", &["nodes", "claim_sequence"]),
     kind("node.wiped", "A released node is clean.", &["node", "claim_sequence"]),
     kind(
@@ -236,7 +236,22 @@ pub(super) const KINDS: &[Kind] = &[
         "The limits of a pool on evictions and requeues changed.",
         &["pool", "min_runtime_before_eviction", "requeue_limit"],
     ),
+    kind(
+        "lease.end_corrected",
+        "Leases that ended after their node was last seen are billed up to that instant only.",
+        &["loss_sequence", "leases", "belongs_to"],
+    ),
     kind("quota.until_reached", "The temporary limit of a quota ended.", &["quota_id"]),
+    kind(
+        "claim.end_corrected",
+        "A claim that ended after its node was last seen is billed up to that instant only.",
+        &["loss_sequence", "node", "claim_sequence=corrected_claim"],
+    ),
+    kind(
+        "node.loss_settled",
+        "Everything that ended on a lost node after it was last seen has been named.",
+        &["loss_sequence", "node"],
+    ),
     kind(
         "window.put",
         "Nodes were reserved for maintenance.",

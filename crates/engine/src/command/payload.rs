@@ -21,6 +21,7 @@ macro_rules! plain_commands {
             | Command::ReportCheckpoint(_)
             | Command::CompleteAllocation(_)
             | Command::CancelAllocation(_)
+            | Command::FailStart(_)
             | Command::PutTenant(_)
             | Command::DeleteTenant(_)
             | Command::UpdateTenant(_)
@@ -80,9 +81,9 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::ConfirmTeardown(confirm) => check_leases(confirm.leases.len()),
         Command::Ready(list) => check_leases(list.len()),
         Command::Unfence(unfence) => check_leases(unfence.leases.len()),
-        Command::ClaimNodes(nodes) | Command::ClaimForUser(nodes) | Command::ReleaseNodes(nodes) => {
-            check_nodes(nodes.len())
-        }
+        Command::ClaimNodes(claim) | Command::ClaimForUser(claim) => check_nodes(claim.nodes.len()),
+        Command::ReleaseNodes(nodes) => check_nodes(nodes.len()),
+        Command::SettleLoss(settle) => check_leases(settle.leases.len().max(settle.claims.len())),
         Command::ReserveNodes(reserve) => check_nodes(reserve.nodes.len()),
         Command::Request(request) => {
             check_asks(&request.asks)?;
@@ -156,6 +157,7 @@ pub(super) fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         | Command::ClaimForUser(_)
         | Command::ReleaseNodes(_)
         | Command::ReserveNodes(_)
+        | Command::SettleLoss(_)
         | Command::PutNode(_)
         | Command::PutRateCard(_)
         | plain_commands!() => command.put(payload),

@@ -1,12 +1,12 @@
 //! Commands about classes, pools, nodes and settings.
 
 use super::Draft;
-use crate::command::{LoseNode, NodeService, PutClass, PutNode, PutPool};
+use crate::command::{NodeService, PutClass, PutNode, PutPool};
 use crate::quota::common_multiple;
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
-    ClassPut, NodeDeleted, NodeDrained, NodeLost, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
+    ClassPut, NodeDeleted, NodeDrained, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
     PoolPlacementPut, PoolPut, PoolQueuePut, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
@@ -233,21 +233,6 @@ impl Draft<'_> {
             return Err(Refusal::NodeAlready { node, state: "in service" });
         }
         self.plain(NodeResumed { node, reason: resume.reason.clone() });
-        Ok(())
-    }
-
-    /// Declares a node lost. Its leases end at the instant it was last seen.
-    pub(super) fn lose_node(&mut self, lost: &LoseNode) -> Result<(), Refusal> {
-        let node = lost.node;
-        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
-        if found.lost {
-            return Err(Refusal::NodeAlready { node, state: "lost" });
-        }
-        if lost.last_seen > self.now {
-            return Err(Refusal::LastSeenInFuture);
-        }
-        self.plain(NodeLost { node, last_seen: lost.last_seen });
-        self.end_all_on(node, lost.last_seen);
         Ok(())
     }
 

@@ -41,6 +41,7 @@ impl State {
             self.pass_node(*node, Custody::wiping(claim, record.stamp), |_| true, to)?;
             self.count_claim(claim, *node, false, record.stamp, to);
             to.headroom(self, claim.by.tenant);
+            self.note_end(*node, record.stamp);
             let due = self.node(*node).and_then(|node| node.custody.wipe_due());
             due.into_iter().for_each(|due| to.comes_due(Entry::wipe(*node, due)));
         }

@@ -39,6 +39,7 @@ impl State {
             if was_ending == closed {
                 self.count_ending(lease.node, !closed);
             }
+            self.note_end(lease.node, lease.ended_at);
             self.forget_lifetime(&lease);
             self.meter_end(&lease, record.stamp, to);
             self.settle_cost(&lease, to);

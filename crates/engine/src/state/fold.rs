@@ -12,7 +12,7 @@ use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Condition, Node};
 use leasehold_model::body::{Body, Correlation, Granted, TeardownStarted};
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::{AllocationState, HolderScope, Idempotency, Instant, LeaseNo, Record, Span};
+use leasehold_model::{AllocationState, HolderScope, Idempotency, Instant, LeaseNo, Record, Span, TeardownMode};
 use std::sync::Arc;
 
 type Folded = Result<(), &'static str>;
@@ -245,22 +245,28 @@ impl State {
                 let resume = |node: &mut Node| (node.drained, node.drain_reason) = (false, None);
                 self.set_node_state(n.node, resume, to)?;
             }
-            Body::NodeLost(n) => {
-                self.set_node_state(n.node, |node| node.lost = true, to)?;
-                self.heat(n.node, heat::LOST, stamp, to)?;
-                self.drop_report(n.node, stamp, to)?;
-            }
+            Body::NodeLost(lost) => self.fold_lost(record, lost, to)?,
+            Body::EndsCorrected(corrected) => self.fold_ends_corrected(record, corrected)?,
+            Body::ClaimEndCorrected(corrected) => self.fold_claim_end_corrected(corrected)?,
+            Body::LossSettled(settled) => self.fold_loss_settled(settled)?,
             Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false, to)?,
             Body::NodeCondition(c) => {
                 let condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
                 self.fold_condition(c.node, condition, stamp, to)?;
+                self.note_sign_of_life(c.node, stamp)?;
             }
             Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed, to)?,
             Body::NodesReleased(released) => self.fold_nodes_released(record, released, to)?,
-            Body::NodeWiped(wiped) => self.fold_wiped(wiped.node, to)?,
+            Body::NodeWiped(wiped) => {
+                self.fold_wiped(wiped.node, to)?;
+                self.note_sign_of_life(wiped.node, stamp)?;
+            }
             Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined, to)?,
             Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node, to)?,
-            Body::AgentRegistered(registered) => self.fold_agent(registered)?,
+            Body::AgentRegistered(registered) => {
+                self.fold_agent(registered)?;
+                self.note_sign_of_life(registered.node, stamp)?;
+            }
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
                 self.drop_report(detached.node, stamp, to)?;
@@ -316,7 +322,13 @@ impl State {
                     self.fold_revoked(*lease, record, revoked.grace, to)?;
                 }
             }
-            Body::TornDown(torn) => self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down, to)?,
+            Body::TornDown(torn) => {
+                self.fold_closed(&torn.leases.0, stamp, Phase::is_tearing_down, to)?;
+                // Where teardowns need no confirmation, the record says nothing about the node.
+                if self.node(torn.node).is_some_and(|node| node.teardown == TeardownMode::Confirmed) {
+                    self.note_sign_of_life(torn.node, stamp)?;
+                }
+            }
             Body::Fenced(fenced) => self.fold_fences(&fenced.leases.0, (stamp, record.effective_at), to)?,
             Body::Unfenced(unfenced) => {
                 self.fold_closed(&unfenced.leases.0, stamp, |phase| phase == Phase::Fenced, to)?

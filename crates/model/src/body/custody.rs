@@ -3,6 +3,7 @@
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
 use crate::id::NodeNo;
+use crate::instant::Instant;
 use crate::limits::NODES_PER_CLAIM_MAX;
 use crate::policy::QuarantineCause;
 
@@ -50,6 +51,10 @@ fields! {
 fields! {
     /// Nodes were claimed by a user; tenant, project and user are in the record's head.
     pub struct NodesClaimed { pub nodes: Nodes }
+    added {
+        /// How long the claimer expects to keep them. Their cost up to then is reserved under hard cost ceilings.
+        1 pub until: Option<Instant>,
+    }
 }
 fields! {
     /// Claimed nodes were released; they are offline until they are wiped. The head names the former claimer.

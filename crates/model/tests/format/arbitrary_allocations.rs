@@ -1,7 +1,7 @@
 //! Allocations of all sorts, what is evicted for them, budgets, and nodes in
 //! a user's custody.
 
-use crate::arbitrary::{leases, members, names, priorities, profiles, spans, u32s, u64s, words};
+use crate::arbitrary::{instants, leases, members, names, priorities, profiles, spans, u32s, u64s, words};
 use leasehold_model::body::*;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::*;
@@ -143,7 +143,7 @@ fn custody() -> BoxedStrategy<Body> {
     let node = || u32s().prop_map(NodeNo);
     prop_oneof![
         option::of(u64s()).prop_map(|pool_size| SensitiveChanged { pool_size }.into()),
-        nodes().prop_map(|nodes| NodesClaimed { nodes }.into()),
+        (nodes(), option::of(instants())).prop_map(|(nodes, until)| NodesClaimed { nodes, until }.into()),
         nodes().prop_map(|nodes| NodesReleased { nodes, claim: None }.into()),
         node().prop_map(|node| NodeWiped { node, claim: None }.into()),
         (node(), words(QuarantineCause::ALL))
@@ -153,8 +153,20 @@ fn custody() -> BoxedStrategy<Body> {
     .boxed()
 }
 
+/// What ended on lost nodes after they were last seen.
+fn losses() -> BoxedStrategy<Body> {
+    let node = || u32s().prop_map(NodeNo);
+    prop_oneof![
+        (u64s(), leases(), some_belongs_to())
+            .prop_map(|(loss, leases, belongs_to)| EndsCorrected { loss, leases, belongs_to }.into()),
+        (u64s(), node(), u64s()).prop_map(|(loss, node, claim)| ClaimEndCorrected { loss, node, claim }.into()),
+        (u64s(), node()).prop_map(|(loss, node)| LossSettled { loss, node }.into()),
+    ]
+    .boxed()
+}
+
 pub(crate) fn bodies() -> BoxedStrategy<Body> {
-    prop_oneof![4 => lives(), 2 => decisions(), 1 => custody()].boxed()
+    prop_oneof![8 => lives(), 4 => decisions(), 2 => custody(), 1 => losses()].boxed()
 }
 
 /// What the leases of a record belong to.

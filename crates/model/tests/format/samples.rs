@@ -431,7 +431,7 @@ fn later_bodies() -> Vec<Body> {
             .into(),
         SensitiveChanged { pool_size: None }.into(),
         SensitiveChanged { pool_size: Some(300) }.into(),
-        NodesClaimed { nodes: [NodeNo(0), NodeNo(1), NodeNo(300)].into_iter().collect() }.into(),
+        NodesClaimed { nodes: [NodeNo(0), NodeNo(1), NodeNo(300)].into_iter().collect(), until: None }.into(),
         NodesReleased { nodes: [NodeNo(300), NodeNo(u32::MAX)].into_iter().collect(), claim: None }.into(),
         NodeWiped { node: NodeNo(300), claim: None }.into(),
         NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeFailed, claim: None }.into(),
@@ -521,6 +521,22 @@ fn later_bodies() -> Vec<Body> {
             belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
         }
         .into(),
+        NodesClaimed { nodes: [NodeNo(2)].into_iter().collect(), until: Some(Instant(4_600_000_000_000)) }.into(),
+        AllocationFailed {
+            allocation: AllocationNo(300),
+            end: AttemptEnd::FailedStart,
+            exit_status: None,
+            storage_written: 0,
+        }
+        .into(),
+        EndsCorrected {
+            loss: 300,
+            leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
+            belongs_to: BelongsTo { allocation: Some(AllocationNo(9)), correlation: Correlation::Derived(9) },
+        }
+        .into(),
+        ClaimEndCorrected { loss: 300, node: NodeNo(7), claim: 290 }.into(),
+        LossSettled { loss: 300, node: NodeNo(7) }.into(),
     ]
 }
 

@@ -301,7 +301,7 @@ fn claims() -> Vec<Record> {
     let nodes = || Nodes(vec![NodeNo(300)]);
     let quarantined = NodeQuarantined { node: NodeNo(300), cause: QuarantineCause::WipeTimedOut, claim: None };
     vec![
-        of_physics(Record::new(0, at(370), NodesClaimed { nodes: nodes() })),
+        of_physics(Record::new(0, at(370), NodesClaimed { nodes: nodes(), until: None })),
         of_physics(Record::new(0, at(380), NodesReleased { nodes: nodes(), claim: None })),
         of_physics(Record::new(0, at(2180), quarantined)),
         Record::new(0, at(2400), QuarantineCleared { node: NodeNo(300) }),

@@ -369,6 +369,9 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::WindowEnded(w) if w.cancelled => format!("{} cancelled", w.window),
         Body::WindowEnded(w) => format!("{} ended", w.window),
         Body::WindowAnnounced(w) => format!("told of {}: {}", w.window, all(&w.leases)),
+        Body::EndsCorrected(c) => format!("billed to last seen only: {}", all(&c.leases)),
+        Body::ClaimEndCorrected(c) => format!("claim of {} billed to last seen only", node(state, c.node)),
+        Body::LossSettled(s) => format!("loss of {} settled", node(state, s.node)),
         Body::QuotaUntilReached(q) => format!("temporary limit of {} ended", names.quota(q.quota)),
         Body::AgentRegistered(agent) => {
             let (node, generation) = (node(state, agent.node), agent.generation);
