@@ -3,6 +3,7 @@
 
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
+use crate::claim_cost::CeilingUse;
 use crate::quota::{Facts, Quota, Verdict};
 use crate::state::State;
 use crate::tally::{Count, Holder};
@@ -153,6 +154,10 @@ pub(crate) enum Missing {
 
 impl State {
     fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
+        // What runs on claimed nodes is counted by the claims.
+        if ask.claimer.is_some() && self.counts_whole_claims() {
+            return SmallVec::new();
+        }
         let Ask { project, priority, user, app_instance, .. } = *ask;
         let facts = |(class, quanta): &(ClassNo, Quanta)| {
             let spec = self.class(*class).expect("a requested class exists");
@@ -209,8 +214,10 @@ impl State {
             }
             Ok(())
         })?;
-        let mut hard = self.ceilings.of(ask.project, ask.app_instance).filter(|c| c.mode == CeilingMode::Hard);
-        hard.try_for_each(|ceiling| ceiling.judge(self.cost_of(ask, ceiling.currency)))?;
+        let mut hard = self.ceilings_for(ask).filter(|c| c.mode == CeilingMode::Hard);
+        hard.try_for_each(|ceiling| {
+            ceiling.judge(self.ceiling_use(ceiling, ask.now), self.cost_of(ask, ceiling.currency))
+        })?;
         Ok((terms, of_nodes))
     }
 
@@ -280,15 +287,18 @@ impl State {
     }
 
     pub(crate) fn ceiling_checks(&self, ask: &Ask<'_>) -> Vec<CeilingCheck> {
-        let check = |ceiling: &Ceiling| CeilingCheck {
-            scope: ceiling.scope,
-            mode: ceiling.mode,
-            currency: ceiling.currency,
-            spent: ceiling.spent,
-            reserved: ceiling.reserved,
-            requested: self.cost_of(ask, ceiling.currency),
-            amount: ceiling.amount,
+        let check = |ceiling: &Ceiling| {
+            let CeilingUse { spent, reserved } = self.ceiling_use(ceiling, ask.now);
+            CeilingCheck {
+                scope: ceiling.scope,
+                mode: ceiling.mode,
+                currency: ceiling.currency,
+                spent,
+                reserved,
+                requested: self.cost_of(ask, ceiling.currency),
+                amount: ceiling.amount,
+            }
         };
-        self.ceilings.of(ask.project, ask.app_instance).map(check).collect()
+        self.ceilings_for(ask).map(check).collect()
     }
 }

@@ -4,6 +4,7 @@
 //! a rolling window that starts at one takes two lookups, and at the last whole minute, for which standings are
 //! computed: a standing depends only on the journal and the minute, not on the instant of the query.
 
+use crate::claims::{ChangedAt, ClaimedNode};
 use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::on_nodes::OnNodes;
@@ -11,7 +12,7 @@ use crate::queue::Standing;
 use crate::state::{State, entry, entry_mut};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::BUDGET_DAYS_MAX;
-use leasehold_model::{Instant, NodeNo, ResourceKind, TenantNo};
+use leasehold_model::{ClassNo, Instant, NodeNo, ResourceKind, TenantNo};
 use std::collections::{BTreeMap, VecDeque};
 
 const MINUTE: u64 = 60_000_000_000;
@@ -191,17 +192,20 @@ fn factor(used: u128, hours: u64) -> u128 {
 }
 
 impl State {
-    fn gpu_level(&self, lease: &Lease) -> u64 {
-        let class = entry(&self.classes, u32::from(lease.class.0)).expect("a lease's class exists");
+    fn gpu_level(&self, class: ClassNo, quanta: u64) -> u64 {
+        let class = entry(&self.classes, u32::from(class.0)).expect("the class of held capacity exists");
         if class.kind != ResourceKind::Gpu {
             return 0;
         }
-        let level = (u128::from(lease.quanta.0) << ONE) / u128::from(class.quanta_per_unit);
+        let level = (u128::from(quanta) << ONE) / u128::from(class.quanta_per_unit);
         u64::try_from(level).expect("a node has at most 64 devices of a class")
     }
 
     pub(crate) fn meter_begin(&mut self, lease: &Lease) {
-        let (level, at) = (self.gpu_level(lease), lease.granted_at);
+        if self.is_counted_by_claim(lease) {
+            return;
+        }
+        let (level, at) = (self.gpu_level(lease.class, lease.quanta.0), lease.granted_at);
         let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
         if level > 0 {
             spent.gpus.rise(at, level);
@@ -214,7 +218,15 @@ impl State {
 
     /// Stops counting a lease. It may have ended before the stamp of the record that ends it.
     pub(crate) fn meter_end(&mut self, lease: &Lease, stamp: Instant, to: &mut impl Follower) {
-        let (level, ended) = (self.gpu_level(lease), lease.ended_at);
+        if !self.is_counted_by_claim(lease) {
+            self.stop_metering(lease, ChangedAt { stamp, effective: lease.ended_at }, to);
+        }
+    }
+
+    /// Stops counting a lease, by a record at `stamp`, from an earlier instant on.
+    pub(crate) fn stop_metering(&mut self, lease: &Lease, at: ChangedAt, to: &mut impl Follower) {
+        let level = self.gpu_level(lease.class, lease.quanta.0);
+        let ChangedAt { stamp, effective: ended } = at;
         let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
         if level > 0 {
             for meter in [&mut spent.gpus, &mut self.gpu_time] {
@@ -232,6 +244,50 @@ impl State {
         }
     }
 
+    /// Counts the change of what a claimed node counts.
+    pub(crate) fn count_claim_in_budgets(
+        &mut self,
+        before: Option<&ClaimedNode>,
+        after: Option<&ClaimedNode>,
+        at: ChangedAt,
+        to: &mut impl Follower,
+    ) {
+        let Some(claimed) = before.or(after) else { return };
+        let level = |claimed: Option<&ClaimedNode>| self.claimed_level(claimed);
+        let ((was, was_used), (is, is_used)) = (level(before), level(after));
+        let ChangedAt { stamp, effective } = at;
+        let tenant = claimed.claim.by.tenant;
+        let spent = &mut entry_mut(&mut self.tenants, tenant.0).expect("a claimer's tenant exists").spent;
+        for meter in [&mut spent.gpus, &mut self.gpu_time] {
+            if is > was {
+                meter.rise(stamp, is - was);
+            } else if was > is {
+                meter.fall(stamp, was - is);
+                meter.take_back(was - is, effective);
+            }
+        }
+        if is_used && !was_used && spent.on.add(claimed.node) {
+            spent.nodes.rise(stamp, 1 << ONE);
+        }
+        if was_used
+            && !is_used
+            && let Some(last) = spent.on.remove(claimed.node, effective)
+        {
+            spent.nodes.fall(stamp, 1 << ONE);
+            spent.nodes.take_back(1 << ONE, last);
+        }
+        if effective.0 < stamp.0 / MINUTE * MINUTE {
+            to.standings_changed();
+        }
+    }
+
+    /// The GPUs that a claimed node counts, and whether the node counts.
+    fn claimed_level(&self, claimed: Option<&ClaimedNode>) -> (u64, bool) {
+        let Some(claimed) = claimed else { return (0, false) };
+        let level = claimed.in_use().iter().map(|(class, quanta)| self.gpu_level(*class, *quanta)).sum();
+        (level, claimed.quanta.is_some() && claimed.in_service)
+    }
+
     /// Loads what counts the leases of a tenant on a node.
     pub(crate) fn touch_counts(&self, tenant: TenantNo, node: NodeNo) -> u32 {
         self.tenant(tenant).map_or(0, |tenant| tenant.spent.on.touch(node))
@@ -241,12 +297,21 @@ impl State {
     pub(crate) fn meters_are_sound(&self) -> bool {
         let mut held: BTreeMap<TenantNo, (u64, BTreeMap<NodeNo, u32>)> = BTreeMap::new();
         let mut all = 0u64;
-        for lease in self.leases.in_any_order().filter(|lease| lease.phase.is_held()) {
-            let level = self.gpu_level(lease);
+        let counts = |lease: &&Lease| lease.phase.is_held() && !self.is_counted_by_claim(lease);
+        for lease in self.leases.in_any_order().filter(counts) {
+            let level = self.gpu_level(lease.class, lease.quanta.0);
             let (gpus, on) = held.entry(lease.tenant).or_default();
             *gpus += level;
             all += level;
             *on.entry(lease.node).or_default() += 1;
+        }
+        for claimed in self.nodes().filter_map(|node| self.claimed_node(node.number)) {
+            if let (level, true) = self.claimed_level(Some(&claimed)) {
+                let (gpus, on) = held.entry(claimed.claim.by.tenant).or_default();
+                *gpus += level;
+                all += level;
+                *on.entry(claimed.node).or_default() += 1;
+            }
         }
         let stamp = self.last_stamp;
         self.gpu_time.is_sound(all, stamp)

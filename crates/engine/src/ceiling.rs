@@ -5,6 +5,7 @@
 //! leases and the rate cards of its own state.
 
 use crate::ask::Ask;
+use crate::claim_cost::{CeilingUse, ClaimCost};
 use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::queue::minute;
@@ -15,8 +16,8 @@ use leasehold_model::body::{CeilingPut, Granted};
 use leasehold_model::limits::LEASE_COST_MAX;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, PoolNo, Priority, ProjectNo, Span,
-    TenantNo,
+    Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
+    Span, TenantNo,
 };
 use std::collections::BTreeMap;
 
@@ -43,22 +44,17 @@ pub struct Ceiling {
     pub reserved: Amount,
     /// The amount that is reserved for each held lease.
     held: BTreeMap<LeaseNo, Amount>,
+    /// What claimed nodes cost so far; see `claim_cost.rs`.
+    pub(crate) claims: BTreeMap<NodeNo, ClaimCost>,
 }
 
 impl Ceiling {
     pub(crate) fn new(scope: CeilingScope, put: &CeilingPut, since: Instant) -> Self {
         let (amount, currency, mode) = (put.amount, put.currency, put.mode);
-        let (spent, reserved, held) = (Amount::ZERO, Amount::ZERO, BTreeMap::new());
-        Self { scope, amount, currency, mode, since, spent, reserved, held }
+        let (spent, reserved, held, claims) = (Amount::ZERO, Amount::ZERO, BTreeMap::new(), BTreeMap::new());
+        Self { scope, amount, currency, mode, since, spent, reserved, held, claims }
     }
 
-    /// Spent and reserved together.
-    pub fn used(&self) -> Amount {
-        self.spent.saturating_add(self.reserved)
-    }
-    pub fn is_exceeded(&self) -> bool {
-        self.used() > self.amount
-    }
     /// The amount that is reserved for each held lease, by number.
     pub fn held(&self) -> impl Iterator<Item = (LeaseNo, Amount)> + '_ {
         self.held.iter().map(|(lease, cost)| (*lease, *cost))
@@ -68,13 +64,14 @@ impl Ceiling {
     }
 
     /// Denies another `requested` that would exceed a hard ceiling. What costs nothing is never denied.
-    pub(crate) fn judge(&self, requested: Amount) -> Result<(), DenyCause> {
-        let after = self.used().saturating_add(requested);
+    pub(crate) fn judge(&self, used: CeilingUse, requested: Amount) -> Result<(), DenyCause> {
+        let after = used.total().saturating_add(requested);
         if self.mode == CeilingMode::Soft || requested == Amount::ZERO || after <= self.amount {
             return Ok(());
         }
         let (app_instance, amount) = (self.scope.app_instance, self.amount);
-        Err(DenyCause::Ceiling { app_instance, spent: self.spent, reserved: self.reserved, requested, amount })
+        let CeilingUse { spent, reserved } = used;
+        Err(DenyCause::Ceiling { app_instance, spent, reserved, requested, amount })
     }
 
     /// Reserves an amount for a lease, replacing what was reserved for it.
@@ -108,6 +105,9 @@ impl Ceilings {
     pub(crate) fn get(&self, scope: CeilingScope) -> Option<&Ceiling> {
         self.by_scope.get(&scope)
     }
+    pub(crate) fn get_mut(&mut self, scope: CeilingScope) -> Option<&mut Ceiling> {
+        self.by_scope.get_mut(&scope)
+    }
     pub(crate) fn insert(&mut self, ceiling: Ceiling) {
         self.by_scope.insert(ceiling.scope, ceiling);
     }
@@ -127,10 +127,6 @@ impl Ceilings {
         let scopes = [Some(CeilingScope { project, app_instance: None }), own];
         scopes.into_iter().flatten().filter_map(|scope| self.by_scope.get(&scope))
     }
-    /// The ceilings that apply to a lease.
-    pub(crate) fn over(&self, lease: &Lease) -> impl Iterator<Item = &Ceiling> {
-        self.of(lease.project, self.apps.get(&lease.number).copied())
-    }
 }
 
 /// Capacity that has a price.
@@ -142,11 +138,6 @@ pub(crate) struct Priced {
     pub(crate) priority: Priority,
 }
 
-impl Priced {
-    fn of(lease: &Lease) -> Self {
-        Self { class: lease.class, quanta: lease.quanta.0, pool: lease.pool, priority: lease.priority }
-    }
-}
 
 const MINUTE: Span = Span::from_secs(60);
 
@@ -161,6 +152,20 @@ impl State {
     pub fn ceilings_of(&self, tenant: TenantNo) -> impl Iterator<Item = &Ceiling> {
         self.ceilings().filter(move |ceiling| self.project(ceiling.scope.project).is_some_and(|p| p.tenant == tenant))
     }
+    /// The ceilings that apply to a lease. The claim on its node counts in that of the project (SEMANTICS 11).
+    pub(crate) fn ceilings_over(&self, lease: &Lease) -> impl Iterator<Item = &Ceiling> {
+        let by_claim = self.is_counted_by_claim(lease);
+        let all = self.ceilings.of(lease.project, self.app_instance_of(lease.number));
+        all.filter(move |ceiling| !by_claim || ceiling.scope.app_instance.is_some())
+    }
+
+    /// The ceilings that an ask counts against.
+    pub(crate) fn ceilings_for(&self, ask: &Ask<'_>) -> impl Iterator<Item = &Ceiling> {
+        let by_claim = ask.claimer.is_some() && self.counts_whole_claims();
+        let all = self.ceilings.of(ask.project, ask.app_instance);
+        all.filter(move |ceiling| !by_claim || ceiling.scope.app_instance.is_some())
+    }
+
     /// The app instance that a lease was granted to, until the lease is closed.
     pub fn app_instance_of(&self, lease: LeaseNo) -> Option<AppInstanceNo> {
         self.ceilings.apps().get(&lease).copied()
@@ -217,7 +222,10 @@ impl State {
         let one = self.dearest(pool, |number| {
             let ttl = self.pool(number).and_then(|pool| self.ttl_in(pool, ask))?;
             let priced = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
-                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority: ask.priority };
+                // On a claimed node everything is priced as guaranteed.
+                let by_claim = ask.claimer.is_some() && self.counts_whole_claims();
+                let priority = if by_claim { Priority::Guaranteed } else { ask.priority };
+                let what = Priced { class: *class, quanta: quanta.0, pool: number, priority };
                 match ask.is_allocation {
                     true => self.cost_within_minute(what, ttl, ask.now, currency),
                     false => self.cost(what, ask.now, ask.now.saturating_add(ttl), currency),
@@ -230,12 +238,14 @@ impl State {
 
     /// The cost of a lease that counts against a ceiling, if it is held until `until`.
     pub(crate) fn cost_under(&self, ceiling: &Ceiling, lease: &Lease, until: Instant) -> Amount {
-        self.cost(Priced::of(lease), lease.granted_at.max(ceiling.since), until, ceiling.currency)
+        let priority = if self.is_counted_by_claim(lease) { Priority::Guaranteed } else { lease.priority };
+        let what = Priced { class: lease.class, quanta: lease.quanta.0, pool: lease.pool, priority };
+        self.cost(what, lease.granted_at.max(ceiling.since), until, ceiling.currency)
     }
 
     /// The cost of a lease under each ceiling that applies to it, if it is held until `until`.
     fn costs_of(&self, lease: &Lease, until: Instant) -> [Option<(CeilingScope, Amount)>; 2] {
-        let mut costs = self.ceilings.over(lease).map(|c| (c.scope, self.cost_under(c, lease, until)));
+        let mut costs = self.ceilings_over(lease).map(|c| (c.scope, self.cost_under(c, lease, until)));
         [costs.next(), costs.next()]
     }
 
@@ -274,6 +284,16 @@ impl State {
         }
     }
 
+    /// Counts the cost of a held lease up to now as spent by its project, which counts it no longer.
+    pub(crate) fn settle_project_cost(&mut self, lease: &Lease, stamp: Instant, to: &mut impl Follower) {
+        let scope = CeilingScope { project: lease.project, app_instance: None };
+        let Some(ceiling) = self.ceilings.get(scope) else { return };
+        let what = Priced { class: lease.class, quanta: lease.quanta.0, pool: lease.pool, priority: lease.priority };
+        let cost = self.cost(what, lease.granted_at.max(ceiling.since), stamp, ceiling.currency);
+        self.ceilings.by_scope.get_mut(&scope).expect("it was just found").end(lease.number, cost);
+        to.headroom(self, lease.tenant);
+    }
+
     /// Forgets the app instance of a closed lease.
     pub(crate) fn forget_app(&mut self, lease: LeaseNo) {
         self.ceilings.apps.remove(&lease);
@@ -296,11 +316,13 @@ impl State {
                     let app = self.ceilings.apps.get(&lease.number).copied();
                     lease.phase.is_held()
                         && lease.project == scope.project
-                        && (scope.app_instance.is_none() || app == scope.app_instance)
+                        && (scope.app_instance.is_none() && !self.is_counted_by_claim(lease)
+                            || scope.app_instance.is_some() && app == scope.app_instance)
                 };
                 for lease in self.leases.in_any_order().filter(is_under) {
                     ceiling.hold(lease.number, self.cost_under(&ceiling, lease, lease.expires_at));
                 }
+                ceiling.claims = self.claims_from(scope, stamp);
                 self.ceilings.insert(ceiling);
             }
         }

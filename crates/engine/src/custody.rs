@@ -28,6 +28,8 @@ pub struct Claim {
     pub since: Instant,
     /// The sequence of the record that made it.
     pub sequence: u64,
+    /// How long the claimer expects to keep the node.
+    pub until: Option<Instant>,
 }
 
 impl Claim {

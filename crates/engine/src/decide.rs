@@ -13,6 +13,7 @@ mod custody;
 pub(crate) mod dispatch;
 mod endings;
 mod inventory;
+mod losses;
 mod placement_preview;
 mod quotas;
 pub(crate) mod quote;
@@ -294,6 +295,7 @@ impl Draft<'_> {
             Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),
             Command::CompleteAllocation(complete) => self.complete_allocation(complete).map(done),
             Command::CancelAllocation(number) => self.cancel_allocation(*number).map(done),
+            Command::FailStart(failed) => self.fail_start(failed).map(done),
             Command::PutTenant(put) => self.put_tenant(put).map(done),
             Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),
@@ -316,12 +318,13 @@ impl Draft<'_> {
             Command::DrainNode(drain) => self.drain_node(drain).map(done),
             Command::ResumeNode(resume) => self.resume_node(resume).map(done),
             Command::LoseNode(lost) => self.lose_node(lost).map(done),
+            Command::SettleLoss(settle) => self.settle_loss(settle).map(done),
             Command::ReturnNode(node) => self.return_node(*node).map(done),
             Command::RegisterAgent(register) => self.register_agent(register).map(done),
             Command::ReportCondition(report) => self.report_condition(report).map(done),
             Command::DetachAgent(node) => self.detach_agent(*node).map(done),
-            Command::ClaimNodes(nodes) => self.claim_nodes(nodes, false).map(done),
-            Command::ClaimForUser(nodes) => self.claim_nodes(nodes, true).map(done),
+            Command::ClaimNodes(claim) => self.claim_nodes(claim, false).map(done),
+            Command::ClaimForUser(claim) => self.claim_nodes(claim, true).map(done),
             Command::ReleaseNodes(nodes) => self.release_nodes(nodes).map(done),
             Command::ReportWipe(report) => self.report_wipe(report).map(done),
             Command::ClearQuarantine(node) => self.clear_quarantine(*node).map(done),

@@ -9,7 +9,7 @@ use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
     ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 
@@ -82,7 +82,7 @@ macro_rules! unnamed {
 }
 
 // Leases, allocations and windows have no names; people also know them by number.
-unnamed!(LeaseNo, AllocationNo, WindowNo, AllocationState, Amount, Currency, Instant, Span, Priority, Role);
+unnamed!(LeaseNo, AllocationNo, WindowNo, AllocationState, Amount, Currency, Fraction, Instant, Span, Priority, Role);
 unnamed!(ResourceKind, usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
 
 impl Phrase for CeilingScope {

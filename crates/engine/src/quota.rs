@@ -1,8 +1,9 @@
 //! Limits on what a tenant may hold (SEMANTICS 4 and 11).
 
 use crate::allocation::Allocation;
+use crate::claims::ClaimFacts;
+use crate::custody::Claim;
 use crate::lease::Lease;
-use crate::node::Node;
 use crate::overage::Overage;
 use crate::placement::Counted;
 use crate::state::State;
@@ -40,6 +41,8 @@ pub struct Quota {
     /// of its kind, so that the sum over these classes is exact. One for quotas that are not on a kind.
     pub(crate) per_unit: u64,
     tallies: Tallies,
+    /// The part of its use that is claims, which never start or prolong a burst.
+    claimed: Count,
     pub episode: Option<Episode>,
     pub(crate) overage: Overage,
 }
@@ -123,6 +126,7 @@ impl Quota {
             temporary,
             per_unit: 1,
             tallies: Tallies::default(),
+            claimed: 0,
             episode: None,
             overage: Overage::default(),
         }
@@ -156,6 +160,7 @@ impl Quota {
         }
         if self.measure == Measure::Quanta {
             self.overage.sum = self.overage.sum * to / from;
+            self.claimed = self.claimed * to / from;
         }
         self.per_unit = per_unit;
     }
@@ -278,33 +283,56 @@ impl Quota {
         if self.measure == Measure::Nodes { u128::min(sum, 1) } else { sum }
     }
 
-    /// Whether it counts the claims of a project and a user: quotas on nodes do, unless they are limited to a class, a
-    /// kind, a priority or an app instance.
-    fn counts_claim(&self, project: ProjectNo, user: UserNo) -> bool {
+    /// Under rules before version 4, quotas on nodes counted claims unless they were limited to a class, a kind, a
+    /// priority or an app instance.
+    fn counts_node_only(&self, claim: &Claim) -> bool {
         let further = &self.scope.further;
         self.measure == Measure::Nodes
-            && self.scope.project.is_none_or(|of| of == project)
+            && self.scope.project.is_none_or(|of| of == claim.project)
             && self.scope.class.is_none()
             && self.scope.priority.is_none()
             && further.kind.is_none()
             && further.app_instance.is_none()
-            && is_of(further.user, Some(user))
+            && is_of(further.user, Some(claim.by.user))
     }
 
-    /// The verdict on claiming several nodes at once. A claim has no deadline, so it may not use a burst.
-    pub(crate) fn judge_claim(&self, project: ProjectNo, user: UserNo, nodes: &[&Node]) -> Verdict {
-        if !self.counts_claim(project, user) {
+    /// What it counts of a claimed node.
+    fn claimed_amount(&self, facts: &ClaimFacts) -> Count {
+        let (pool, node) = facts.at;
+        match (&facts.classes, self.measure) {
+            _ if !self.covers(pool, node) => 0,
+            (None, _) => u128::from(self.counts_node_only(&facts.claim)),
+            (Some(_), Measure::Leases | Measure::Allocations) => 0,
+            (Some(classes), Measure::Nodes) => u128::from(classes.iter().any(|facts| self.concerns(facts))),
+            (Some(classes), Measure::Quanta) => {
+                classes.iter().filter(|facts| self.concerns(facts)).map(|facts| self.amount(facts)).sum()
+            }
+        }
+    }
+
+    /// The verdict on claiming several nodes at once for one user. A claim has no deadline, so it may not use a burst.
+    pub(crate) fn judge_claim(&self, claims: &[ClaimFacts]) -> Verdict {
+        let limit = self.limit.limit();
+        let Some(first) = claims.first().filter(|_| !matches!(self.limit, LimitKind::Soft { .. })) else {
             return Verdict::Within;
-        }
-        let holder = self.holder(Some(user), None);
-        let is_new = |node: &&&Node| self.covers(node.pool, node.number) && self.used_on(holder, node.number).is_none();
-        let requested = nodes.iter().filter(is_new).count() as u128;
-        let (used, limit) = (self.used_of(holder), self.limit.limit());
-        match self.limit {
-            LimitKind::Soft { .. } => Verdict::Within,
-            _ if requested == 0 || used.saturating_add(requested) <= u128::from(limit) => Verdict::Within,
-            _ => Verdict::Refused(self.denial(used, requested, limit)),
-        }
+        };
+        let holder = self.holder(Some(first.claim.by.user), None);
+        let is_counted = |facts: &ClaimFacts| {
+            self.measure == Measure::Nodes && self.used_on(holder, facts.at.1).is_some()
+        };
+        let amounts = claims.iter().filter(|facts| !is_counted(facts)).map(|facts| (facts, self.claimed_amount(facts)));
+        let refuse_over = |used: Count, requested: Count| match requested {
+            0 => None,
+            _ if used.saturating_add(requested) <= self.in_parts(limit) => None,
+            _ => Some(Verdict::Refused(self.denial(used, requested, limit))),
+        };
+        let refused = match (self.measure, self.scope.node) {
+            (Measure::Quanta, NodeScope::Each) => amounts
+                .map(|(facts, amount)| refuse_over(self.used_on(holder, facts.at.1).unwrap_or(0), amount))
+                .find_map(|refused| refused),
+            _ => refuse_over(self.used_of(holder), amounts.map(|(_, amount)| amount).sum()),
+        };
+        refused.unwrap_or(Verdict::Within)
     }
 
     /// The denial of a request that would exceed a limit.
@@ -332,33 +360,28 @@ impl Quota {
         }
     }
 
-    /// Counts a claimed node in or out. Returns when a burst timer must be set.
-    pub(crate) fn count_claim(
-        &mut self,
-        project: ProjectNo,
-        user: UserNo,
-        at: (PoolNo, NodeNo),
-        added: bool,
-        stamp: Instant,
-    ) -> Option<Instant> {
-        self.settle_overage_of_use(stamp);
-        if self.tally_claim(project, user, at, added) { self.settle_episode(stamp) } else { None }
-    }
-
-    pub(crate) fn tally_claim(
-        &mut self,
-        project: ProjectNo,
-        user: UserNo,
-        (pool, node): (PoolNo, NodeNo),
-        added: bool,
-    ) -> bool {
-        if !self.counts_claim(project, user) || !self.covers(pool, node) {
+    /// Adds or subtracts what a claimed node uses. Returns whether the quota counts it.
+    pub(crate) fn tally_claim(&mut self, facts: &ClaimFacts, added: bool) -> bool {
+        let amount = self.claimed_amount(facts);
+        if amount == 0 {
             return false;
         }
-        self.tallies.change(self.holder(Some(user), None), |tally| {
-            tally.count_node(node, 1, added);
-            tally.used = tally.by_node.len() as u128;
+        let change = |sum: &mut Count| *sum = if added { *sum + amount } else { *sum - amount };
+        let counts_nodes = self.measure == Measure::Nodes;
+        let by_node = counts_nodes || self.scope.node == NodeScope::Each;
+        self.tallies.change(self.holder(Some(facts.claim.by.user), None), |tally| {
+            if by_node {
+                tally.count_node(facts.at.1, amount, added);
+            }
+            if counts_nodes {
+                tally.used = tally.by_node.len() as u128;
+            } else {
+                change(&mut tally.used);
+            }
         });
+        if facts.classes.is_some() {
+            change(&mut self.claimed);
+        }
         true
     }
 
@@ -448,7 +471,8 @@ impl Quota {
 
     /// Whether use is over the base limit of a burst quota, which counts all holders together.
     fn is_over_base(&self, limit: u64) -> bool {
-        self.used_of(TOGETHER) > self.in_parts(limit)
+        let used = self.used_of(TOGETHER);
+        used > self.in_parts(limit) && used > self.claimed
     }
 
     /// The latest deadline of a renewal while use is over the base limit; `None` if the quota does not limit it.

@@ -8,7 +8,7 @@ use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
+    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
     ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 use std::fmt;
@@ -140,6 +140,7 @@ refusals! {
     AllocationNotFound { allocation: AllocationNo } NotFound "allocation_not_found" "there is no {allocation} here",
     AllocationOver { allocation: AllocationNo, state: AllocationState, at: Instant } Conflict "allocation_over" "{allocation} is over: {state} at {at}",
     AllocationNotRunning { allocation: AllocationNo, state: AllocationState } Conflict "allocation_not_running" "{allocation} is {state}; this is possible only while it is running",
+    AllocationNotOnNode { allocation: AllocationNo, node: NodeNo } Conflict "allocation_not_on_node" "{allocation} holds nothing on {node}",
     AllocationNotStaging { allocation: AllocationNo, state: AllocationState } Conflict "allocation_not_staging" "{allocation} is {state}, not staging, so it cannot start running",
     CheckpointTooLong { allocation: AllocationNo, ran: Span } Invalid "checkpoint_too_long" "{allocation} has run for {ran}; a checkpoint cannot have taken longer",
     BadExitStatus { limit: u32 } Invalid "bad_exit_status" "an exit status must be between 0 and {limit}",
@@ -188,13 +189,18 @@ refusals! {
     NodeNotClaimed { node: NodeNo } NotFound "node_not_claimed" "{node} is not claimed by the caller",
     ClaimsDiffer Conflict "claims_differ" "the nodes are claimed by different users or projects; release them one holder at a time",
     SensitivePoolFull { used: u64, requested: u64, limit: u64 } Conflict "sensitive_pool_full" "the system would exceed sensitive_pool_size (used {used}, requested {requested}, limit {limit})",
-    ClaimOverQuota { tenant: TenantNo, quota: QuotaNo, used: u64, requested: u64, limit: u64 } Conflict "claim_over_quota" "{tenant} would exceed {quota} (used {used}, requested {requested}, limit {limit})",
+    ClaimOverQuota { tenant: TenantNo, quota: QuotaNo, used: Fraction, requested: Fraction, limit: u64 } Conflict "claim_over_quota" "{tenant} would exceed {quota} (used {used}, requested {requested}, limit {limit})",
+    ClaimUntilPast { until: Instant } Invalid "claim_until_past" "a claim cannot be expected to end at {until}, which has passed; give a later `until`",
+    ClaimNeedsUntil { of: CeilingScope } Invalid "claim_needs_until" "{of} has a hard cost ceiling, so a claim must say until when its cost is to be reserved; give `until`",
+    ClaimOverCeiling { of: CeilingScope, requested: Amount, used: Amount, amount: Amount, currency: Currency } Conflict "claim_over_ceiling" "the claim would cost {requested} {currency}; the cost ceiling of {of} is {amount} {currency}, and {used} {currency} are already spent or reserved",
     NodeNotWiping { node: NodeNo } Conflict "node_not_wiping" "{node} is not being wiped",
     NodeNotQuarantined { node: NodeNo } Conflict "node_not_quarantined" "{node} is not quarantined",
     NodeInCustody { node: NodeNo, state: &'static str } Conflict "node_in_custody" "{node} is {state}; until that ends, its pool and capacity cannot change and it cannot be deleted",
     TenantHasClaims { tenant: TenantNo } Conflict "tenant_has_claims" "{tenant} still has claimed nodes; release them first",
     ProjectHasClaims { project: ProjectNo } Conflict "project_has_claims" "{project} still pays for claimed nodes; release them first",
     UserHasClaims { user: UserNo } Conflict "user_has_claims" "{user} still has claimed nodes; release them first",
+    SeenSince { node: NodeNo, at: Instant } Conflict "seen_since" "{node} was last seen at {at} or later, as its agent's records show; give that instant or a later one",
+    NoOpenLoss { loss: u64 } Conflict "no_open_loss" "no loss of a node is open under record {loss}",
     LastSeenInFuture Invalid "last_seen_in_future" "a node cannot have been last seen in the future",
 
     TooManyQuotas { limit: usize } Conflict "too_many_quotas" "a tenant has at most {limit} quotas",

@@ -3,7 +3,7 @@
 use crate::command::{Command, Request, RequestLease, SubmitAllocation};
 use crate::decide::Engine;
 use crate::state::State;
-use leasehold_model::body::{AllocationSubmitted, Body, Denied, Granted, Particulars};
+use leasehold_model::body::{AllocationFailed, AllocationSubmitted, Body, Denied, Granted, Particulars};
 use leasehold_model::{
     AllocationSpec, AttemptEnd, Batch, ClassNo, Identity, NodeNo, Quanta, RULES_VERSION, Record, Span, WhenOverQuota,
 };
@@ -51,8 +51,8 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::PreemptionDecided(decided) => of_engine(Some(decided.rules_version)),
         Body::ReservationTakenOver(taken) => of_engine(Some(taken.rules_version)),
         Body::ReservationDropped(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) => of_engine(None),
-        // A failure that the holder reports was not decided by the engine.
-        Body::AllocationFailed(failed) if failed.end == AttemptEnd::Reported => None,
+        // A failure that was reported was not decided by the engine.
+        Body::AllocationFailed(AllocationFailed { end: AttemptEnd::Reported | AttemptEnd::FailedStart, .. }) => None,
         Body::AllocationFailed(_) => of_engine(None),
         leasehold_model::setup_kinds!()
         | Body::NodePut(_)

@@ -201,6 +201,7 @@ impl State {
         state.check_leased()?;
         ceilings::get(&mut state, r)?;
         state.count_leases_in_quotas();
+        state.count_claims_in_quotas();
         state.gpu_time = Field::get(r)?;
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("usage is counted for leases that do not exist"));
@@ -241,6 +242,9 @@ impl State {
     /// Counts all leases in the quotas. The app instances of leases must be decoded already.
     fn count_leases_in_quotas(&mut self) {
         for lease in self.leases.in_any_order().filter(|lease| lease.phase != Phase::Fenced) {
+            if self.is_counted_by_claim(lease) {
+                continue;
+            }
             let tenant = entry(&self.tenants, lease.tenant.0).expect("it was checked before");
             if tenant.quotas.is_empty() {
                 continue;

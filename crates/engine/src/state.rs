@@ -22,6 +22,7 @@ use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
 use crate::window::Window;
+pub use losses::OpenLoss;
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{

@@ -3,7 +3,7 @@
 use super::{Draft, Few};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
-use crate::command::{CompleteAllocation, ReportCheckpoint, SubmitAllocation};
+use crate::command::{CompleteAllocation, FailStart, ReportCheckpoint, SubmitAllocation};
 use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::placement::Tentative;
@@ -233,6 +233,30 @@ impl Draft<'_> {
             }
             _ => self.emit_for(&identity, AllocationCompleted { allocation, exit_status, storage_written }),
         }
+        self.give_back(&identity, &held);
+        Ok(())
+    }
+
+    /// The work could not be started, as the agent of a node or an operator reports. A holder cannot report it: it
+    /// decides what is charged (SEMANTICS 11, "Start failures and grace").
+    pub(super) fn fail_start(&mut self, failed: &FailStart) -> Result<(), Refusal> {
+        let allocation = failed.allocation;
+        if let (Some(node), Some(generation)) = (failed.node, failed.generation) {
+            self.check_generation(node, generation)?;
+        }
+        let found = self.placed_allocation(allocation)?;
+        if found.state != AllocationState::Staging {
+            return Err(Refusal::AllocationNotStaging { allocation, state: found.state });
+        }
+        let identity = found.identity();
+        let held = self.leases_of(allocation, Phase::is_held);
+        if let Some(node) = failed.node
+            && !held.iter().filter_map(|lease| self.state().lease(*lease)).any(|lease| lease.node == node)
+        {
+            return Err(Refusal::AllocationNotOnNode { allocation, node });
+        }
+        let end = AttemptEnd::FailedStart;
+        self.emit_for(&identity, AllocationFailed { allocation, end, exit_status: None, storage_written: 0 });
         self.give_back(&identity, &held);
         Ok(())
     }

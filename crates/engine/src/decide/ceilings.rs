@@ -56,11 +56,11 @@ impl Draft<'_> {
             return Ok(());
         }
         let mut extras = Taken::new();
-        for ceiling in state.ceilings.over(lease).filter(|ceiling| ceiling.mode == CeilingMode::Hard) {
+        for ceiling in state.ceilings_over(lease).filter(|ceiling| ceiling.mode == CeilingMode::Hard) {
             let cost = state.cost_under(ceiling, lease, until);
             let requested = cost.saturating_sub(ceiling.reserved_for(lease.number));
             let others = taken.get(&ceiling.scope).copied().unwrap_or_default();
-            let used = ceiling.used().saturating_add(others);
+            let used = state.ceiling_use(ceiling, self.now).total().saturating_add(others);
             let extends = until > lease.expires_at && requested > Amount::ZERO;
             if extends && used.saturating_add(requested) > ceiling.amount {
                 let (amount, currency) = (ceiling.amount, ceiling.currency);

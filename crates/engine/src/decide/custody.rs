@@ -1,34 +1,42 @@
 //! Claims on nodes for sensitive work, their release, and the wipe that follows.
 
 use super::Draft;
-use crate::command::ReportWipe;
+use crate::claim_cost::project_scope;
+use crate::claims::{ClaimFacts, ClaimedNode};
+use crate::command::{ClaimNodes, ReportWipe};
 use crate::custody::{Claim, Claimer, Custody};
 use crate::lease::Phase;
-use crate::node::Node;
 use crate::quota::Verdict;
 use crate::refusal::Refusal;
 use leasehold_model::body::{
     NodeQuarantined, NodeResumed, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared,
 };
 use leasehold_model::limits::NODES_PER_CLAIM_MAX;
-use leasehold_model::{DenyCause, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
+use leasehold_model::{
+    Amount, CeilingMode, DenyCause, Fraction, Instant, NodeNo, ProjectNo, QuarantineCause, TenantNo,
+};
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
     /// Claims all of the nodes or none. There is no waiting list for claims. An operator may claim drained nodes, which
     /// are resumed by the same command, so that nothing else gets onto them (SEMANTICS 11).
-    pub(super) fn claim_nodes(&mut self, nodes: &[NodeNo], by_operator: bool) -> Result<(), Refusal> {
+    pub(super) fn claim_nodes(&mut self, claim: &ClaimNodes, by_operator: bool) -> Result<(), Refusal> {
         let (tenant, project) = self.request_context().check_holder(None)?;
         let user = self.identity.user.ok_or(Refusal::SensitiveNeedsUser)?;
-        let nodes = in_rising_order(nodes)?;
+        let (nodes, until) = (in_rising_order(&claim.nodes)?, claim.until);
         for number in &nodes.0 {
             self.check_claimable(*number, Claimer { tenant, user }, by_operator)?;
         }
         self.check_sensitive_pool(&nodes)?;
-        self.check_node_quotas(tenant, project, user, &nodes)?;
+        let by = Claimer { tenant, user };
+        let claim = Claim { by, project, since: self.now, sequence: self.state().size(), until };
+        let claimed: Vec<ClaimedNode> =
+            nodes.0.iter().filter_map(|node| self.state().claimed_as(claim, *node)).collect();
+        self.check_claim_quotas(tenant, &claimed)?;
+        self.check_claim_cost(project, until, &claimed)?;
         let is_drained = |node: &NodeNo| self.state().node(*node).is_some_and(|node| node.drained);
         let drained: Vec<NodeNo> = nodes.0.iter().copied().filter(is_drained).collect();
-        self.plain(NodesClaimed { nodes });
+        self.plain(NodesClaimed { nodes, until });
         drained.into_iter().for_each(|node| self.plain(NodeResumed { node, reason: None }));
         Ok(())
     }
@@ -68,21 +76,44 @@ impl Draft<'_> {
         }
     }
 
-    /// A claimed node counts in `max_nodes`, whether or not anything runs on it.
-    fn check_node_quotas(
-        &self,
-        tenant: TenantNo,
-        project: ProjectNo,
-        user: UserNo,
-        nodes: &Nodes,
-    ) -> Result<(), Refusal> {
-        let nodes: Vec<&Node> = nodes.0.iter().filter_map(|number| self.state().node(*number)).collect();
+    /// A claimed node counts whole, whether or not anything runs on it.
+    fn check_claim_quotas(&self, tenant: TenantNo, claimed: &[ClaimedNode]) -> Result<(), Refusal> {
+        let facts: Vec<ClaimFacts> = claimed.iter().map(|one| self.state().facts_of_claim(one)).collect();
         for quota in self.state().quotas_of(tenant) {
-            if let Verdict::Refused(DenyCause::Quota { quota, used, requested, limit }) =
-                quota.judge_claim(project, user, &nodes)
-            {
-                return Err(Refusal::ClaimOverQuota { tenant, quota, used, requested, limit });
-            }
+            let whole = |count| Fraction::new(u128::from(count), 1);
+            let (used, requested, limit) = match quota.judge_claim(&facts) {
+                Verdict::Refused(DenyCause::Quota { used, requested, limit, .. }) => {
+                    (whole(used), whole(requested), limit)
+                }
+                Verdict::Refused(DenyCause::KindQuota { used, requested, limit, .. }) => (used, requested, limit),
+                _ => continue,
+            };
+            return Err(Refusal::ClaimOverQuota { tenant, quota: quota.number, used, requested, limit });
+        }
+        Ok(())
+    }
+
+    /// Under a hard ceiling, a claim reserves its cost up to its expected end.
+    fn check_claim_cost(
+        &self,
+        project: ProjectNo,
+        until: Option<Instant>,
+        claimed: &[ClaimedNode],
+    ) -> Result<(), Refusal> {
+        if let Some(until) = until.filter(|until| *until <= self.now) {
+            return Err(Refusal::ClaimUntilPast { until });
+        }
+        let state = self.state();
+        let of = project_scope(project);
+        let Some(ceiling) = state.ceiling(of).filter(|ceiling| ceiling.mode == CeilingMode::Hard) else {
+            return Ok(());
+        };
+        let until = until.ok_or(Refusal::ClaimNeedsUntil { of })?;
+        let requested = state.cost_of_claiming(claimed, self.now, until, ceiling.currency);
+        let used = state.ceiling_use(ceiling, self.now).total();
+        if requested > Amount::ZERO && used.saturating_add(requested) > ceiling.amount {
+            let (amount, currency) = (ceiling.amount, ceiling.currency);
+            return Err(Refusal::ClaimOverCeiling { of, requested, used, amount, currency });
         }
         Ok(())
     }

@@ -3,13 +3,14 @@
 
 use super::BadSnapshot;
 use crate::ceiling::{Ceiling, CeilingScope, Ceilings};
+use crate::claim_cost::ClaimCost;
 use crate::lease::Lease;
 use crate::state::State;
 use leasehold_model::body::CeilingPut;
 use leasehold_model::ceiling::can_be_a_ceiling;
 use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::limits::LEASE_COST_MAX;
-use leasehold_model::{Amount, LeaseNo};
+use leasehold_model::{Amount, LeaseNo, NodeNo};
 
 pub(super) fn put(ceilings: &Ceilings, out: &mut Vec<u8>) {
     put_varint(ceilings.apps().len() as u64, out);
@@ -28,6 +29,12 @@ pub(super) fn put(ceilings: &Ceilings, out: &mut Vec<u8>) {
         for (lease, cost) in ceiling.held() {
             lease.put(out);
             cost.put(out);
+        }
+        put_varint(ceiling.claims.len() as u64, out);
+        for (node, cost) in &ceiling.claims {
+            node.put(out);
+            cost.settled.put(out);
+            cost.from.put(out);
         }
     }
 }
@@ -56,6 +63,7 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
             return Err(wrong("a ceiling with an invalid amount or start"));
         }
         get_held(state, &mut ceiling, r)?;
+        get_claims(state, &mut ceiling, r)?;
         state.ceilings.insert(ceiling);
     }
     Ok(())
@@ -67,7 +75,10 @@ fn get_held(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<
         let app = ceiling.scope.app_instance;
         lease.phase.is_held()
             && lease.project == ceiling.scope.project
-            && (app.is_none() || state.app_instance_of(lease.number) == app)
+            && match app {
+                Some(_) => state.app_instance_of(lease.number) == app,
+                None => !state.is_counted_by_claim(lease),
+            }
     };
     let mut under: Vec<LeaseNo> =
         state.leases.in_any_order().filter(|lease| is_under(lease)).map(|l| l.number).collect();
@@ -81,6 +92,22 @@ fn get_held(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<
             return Err(BadSnapshot::Inconsistent("a reserved amount that belongs to no held lease"));
         }
         ceiling.hold(lease, cost);
+    }
+    Ok(())
+}
+
+/// Decodes the cost of claims under a ceiling. It has one for each claim that counts against it, and no other.
+fn get_claims(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
+    let under: Vec<NodeNo> = state.claims_under(ceiling.scope).collect();
+    if r.count(usize::MAX)? != under.len() {
+        return Err(BadSnapshot::Inconsistent("the cost of a claim that does not exist"));
+    }
+    for expected in under {
+        let (node, cost) = (NodeNo::get(r)?, ClaimCost { settled: Field::get(r)?, from: Field::get(r)? });
+        if node != expected || cost.from > state.last_stamp() {
+            return Err(BadSnapshot::Inconsistent("the cost of a claim that does not exist"));
+        }
+        ceiling.claims.insert(node, cost);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Folding claims on nodes, their release and the wipe.
 
 use super::{State, entry, entry_mut};
+use crate::claims::ClaimedNode;
 use crate::custody::{Claim, Claimer, Custody};
 use crate::follow::Follower;
 use crate::timer::Entry;
@@ -21,10 +22,10 @@ impl State {
         self.tenant(by.tenant).ok_or("no such tenant")?;
         self.project(project).ok_or("no such project")?;
         self.user(by.user).ok_or("no such user")?;
-        let claim = Claim { by, project, since: record.stamp, sequence: record.sequence };
+        let claim = Claim { by, project, since: record.stamp, sequence: record.sequence, until: claimed.until };
         for node in &claimed.nodes.0 {
-            self.pass_node(*node, Custody::Claimed(claim), |custody| custody == Custody::Open, to)?;
-            self.count_claim(claim, *node, true, record.stamp, to);
+            let is_open = |custody| custody == Custody::Open;
+            self.pass_node(*node, Custody::Claimed(claim), record.stamp, is_open, to)?;
         }
         Ok(())
     }
@@ -38,9 +39,7 @@ impl State {
         for node in &released.nodes.0 {
             let custody = self.node(*node).ok_or("no such node")?.custody;
             let claim = custody.claim().ok_or("the node is not claimed")?;
-            self.pass_node(*node, Custody::wiping(claim, record.stamp), |_| true, to)?;
-            self.count_claim(claim, *node, false, record.stamp, to);
-            to.headroom(self, claim.by.tenant);
+            self.pass_node(*node, Custody::wiping(claim, record.stamp), record.stamp, |_| true, to)?;
             self.note_end(*node, record.stamp);
             let due = self.node(*node).and_then(|node| node.custody.wipe_due());
             due.into_iter().for_each(|due| to.comes_due(Entry::wipe(*node, due)));
@@ -48,8 +47,8 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn fold_wiped(&mut self, node: NodeNo, to: &mut impl Follower) -> Folded {
-        self.pass_node(node, Custody::Open, |custody| custody.wipe_due().is_some(), to)
+    pub(super) fn fold_wiped(&mut self, node: NodeNo, stamp: Instant, to: &mut impl Follower) -> Folded {
+        self.pass_node(node, Custody::Open, stamp, |custody| custody.wipe_due().is_some(), to)
     }
 
     pub(super) fn fold_quarantined(
@@ -59,17 +58,18 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let custody = Custody::Quarantined { cause: quarantined.cause, since: record.effective_at };
-        self.pass_node(quarantined.node, custody, |custody| custody.wipe_due().is_some(), to)
+        self.pass_node(quarantined.node, custody, record.stamp, |custody| custody.wipe_due().is_some(), to)
     }
 
-    pub(super) fn fold_quarantine_cleared(&mut self, node: NodeNo, to: &mut impl Follower) -> Folded {
-        self.pass_node(node, Custody::Open, |custody| matches!(custody, Custody::Quarantined { .. }), to)
+    pub(super) fn fold_quarantine_cleared(&mut self, node: NodeNo, stamp: Instant, to: &mut impl Follower) -> Folded {
+        self.pass_node(node, Custody::Open, stamp, |custody| matches!(custody, Custody::Quarantined { .. }), to)
     }
 
     fn pass_node(
         &mut self,
         number: NodeNo,
         next: Custody,
+        stamp: Instant,
         may: impl FnOnce(Custody) -> bool,
         to: &mut impl Follower,
     ) -> Folded {
@@ -77,21 +77,9 @@ impl State {
         if !may(from) {
             return Err("the node is in another custody state");
         }
-        self.set_node_state(number, |node| node.custody = next, to)?;
+        self.set_node_state(number, stamp.into(), |node| node.custody = next, to)?;
         self.claimed.change(number, from, next);
         Ok(())
-    }
-
-    /// Adds a claimed node to its tenant's quotas on nodes, or removes it from them.
-    fn count_claim(&mut self, claim: Claim, number: NodeNo, added: bool, stamp: Instant, to: &mut impl Follower) {
-        let pool = entry(&self.nodes, number.0).expect("a claimed node exists").pool;
-        let tenant = entry(&self.tenants, claim.by.tenant.0).expect("a claimer's tenant exists");
-        for quota in &tenant.quotas {
-            let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
-            if let Some(due) = quota.count_claim(claim.project, claim.by.user, (pool, number), added, stamp) {
-                to.comes_due(Entry::burst(quota.number, due));
-            }
-        }
     }
 
     /// Restarts the deadlines of wipes at startup, as `restart_limits` does for leases.
@@ -109,17 +97,24 @@ impl State {
         nodes.filter_map(|node| self.node(node)?.custody.claim()).any(which)
     }
 
-    /// Rebuilds the index of claims and their part of the quotas from the nodes.
+    /// Rebuilds the index of claims from the nodes.
     pub(crate) fn rebuild_claims(&mut self) {
         let all: Vec<(NodeNo, Custody)> = self.nodes().map(|node| (node.number, node.custody)).collect();
         for (number, custody) in all {
             self.claimed.change(number, Custody::Open, custody);
-            let Some(claim) = custody.claim() else { continue };
-            let pool = entry(&self.nodes, number.0).expect("it was just listed").pool;
-            let tenant = entry(&self.tenants, claim.by.tenant.0).expect("it was checked");
+        }
+    }
+
+    /// Counts all claims in the quotas. The leases must be decoded already, because fenced capacity does not count.
+    pub(crate) fn count_claims_in_quotas(&mut self) {
+        let nodes: Vec<NodeNo> = self.nodes().map(|node| node.number).collect();
+        let claimed: Vec<ClaimedNode> = nodes.into_iter().filter_map(|node| self.claimed_node(node)).collect();
+        for claimed in claimed {
+            let facts = self.facts_of_claim(&claimed);
+            let tenant = entry(&self.tenants, claimed.claim.by.tenant.0).expect("it was checked");
             for quota in &tenant.quotas {
                 let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
-                quota.tally_claim(claim.project, claim.by.user, (pool, number), true);
+                quota.tally_claim(&facts, true);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Folding the ends of leases, and the counters that change with a lease.
 
 use super::{GONE_KEPT, Gone, State, entry, entry_mut};
+use crate::claims::ChangedAt;
 use crate::follow::Follower;
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::NodeClass;
@@ -80,7 +81,7 @@ impl State {
     }
 
     /// Fenced leases are the operator's loss: they no longer count in the tenant's quotas (SEMANTICS 3).
-    pub(super) fn fold_fenced(&mut self, leases: &[LeaseNo], stamp: Instant, to: &mut impl Follower) -> Folded {
+    pub(super) fn fold_fenced(&mut self, leases: &[LeaseNo], at: ChangedAt, to: &mut impl Follower) -> Folded {
         for number in leases {
             let slot = self.leases.slot(*number).ok_or("no such lease")?;
             let lease = self.leases.at_mut(slot);
@@ -90,11 +91,13 @@ impl State {
             lease.phase = Phase::Fenced;
             let lease = lease.clone();
             self.count_ending(lease.node, false);
-            self.move_capacity(&lease, |class, quanta| {
-                class.tearing_down -= quanta;
-                class.fenced += quanta;
+            self.recount_claim(lease.node, at, to, |state, _| {
+                state.move_capacity(&lease, |class, quanta| {
+                    class.tearing_down -= quanta;
+                    class.fenced += quanta;
+                });
             });
-            self.count_in_quotas(&lease, false, stamp, to);
+            self.count_in_quotas(&lease, false, at.stamp, to);
             to.headroom(self, lease.tenant);
         }
         Ok(())
@@ -124,11 +127,16 @@ impl State {
         }
         self.gone[index] =
             Some(Gone { lease: lease.number, tenant: lease.tenant, phase: lease.phase, at: lease.ended_at });
-        self.move_capacity(lease, |class, quanta| match counted_as {
-            Phase::Active | Phase::Revoking => class.held -= quanta,
-            Phase::Fenced => class.fenced -= quanta,
-            _ => class.tearing_down -= quanta,
-        });
+        if counted_as == Phase::Fenced {
+            self.recount_claim(lease.node, stamp.into(), to, |state, _| {
+                state.move_capacity(lease, |class, quanta| class.fenced -= quanta);
+            });
+        } else {
+            self.move_capacity(lease, |class, quanta| match counted_as.is_held() {
+                true => class.held -= quanta,
+                false => class.tearing_down -= quanta,
+            });
+        }
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("a lease's node exists");
         node.class_mut(lease.class).occupy_devices(lease.devices, lease.quanta, false);
         if counted_as.is_tearing_down() {
@@ -192,6 +200,12 @@ impl State {
     }
 
     pub(super) fn count_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant, to: &mut impl Follower) {
+        if !self.is_counted_by_claim(lease) {
+            self.count_lease_in_quotas(lease, added, stamp, to);
+        }
+    }
+
+    fn count_lease_in_quotas(&mut self, lease: &Lease, added: bool, stamp: Instant, to: &mut impl Follower) {
         let tenant = entry(&self.tenants, lease.tenant.0).expect("a lease's tenant exists");
         if tenant.quotas.is_empty() {
             return;
@@ -202,6 +216,17 @@ impl State {
             if let Some(due) = quota.count(lease, &facts, added, stamp) {
                 to.comes_due(Entry::burst(*number, due));
             }
+        }
+    }
+
+    /// From here on a lease is counted by the claim on its node, and no longer by itself.
+    pub(crate) fn stop_counting(&mut self, lease: &Lease, stamp: Instant, to: &mut impl Follower) {
+        if lease.phase != Phase::Fenced {
+            self.count_lease_in_quotas(lease, false, stamp, to);
+        }
+        if lease.phase.is_held() {
+            self.stop_metering(lease, ChangedAt::from(stamp), to);
+            self.settle_project_cost(lease, stamp, to);
         }
     }
 

@@ -5,7 +5,6 @@ use crate::ceiling::CeilingScope;
 use crate::command::{key_scope, payload_hash};
 use crate::custody::Custody;
 use crate::follow::Follower;
-use crate::heat;
 use crate::holder::Named;
 use crate::idempotency::{KEY_LIMITS, KeptAs, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
@@ -118,7 +117,7 @@ impl State {
                     return Err("an epoch that is not greater than the one before");
                 }
                 self.epoch = started.epoch;
-                self.rules_version = Some(started.rules_version);
+                self.change_rules(stamp, to, |state| state.rules_version = Some(started.rules_version));
                 self.begin_overages(stamp);
                 self.restart_limits(stamp, to);
                 self.restart_reports(stamp, to);
@@ -239,17 +238,17 @@ impl State {
             }
             Body::NodeDrained(n) => {
                 let drain = |node: &mut Node| (node.drained, node.drain_reason) = (true, n.reason.clone());
-                self.set_node_state(n.node, drain, to)?;
+                self.set_node_state(n.node, stamp.into(), drain, to)?;
             }
             Body::NodeResumed(n) => {
                 let resume = |node: &mut Node| (node.drained, node.drain_reason) = (false, None);
-                self.set_node_state(n.node, resume, to)?;
+                self.set_node_state(n.node, stamp.into(), resume, to)?;
             }
             Body::NodeLost(lost) => self.fold_lost(record, lost, to)?,
             Body::EndsCorrected(corrected) => self.fold_ends_corrected(record, corrected)?,
             Body::ClaimEndCorrected(corrected) => self.fold_claim_end_corrected(corrected)?,
             Body::LossSettled(settled) => self.fold_loss_settled(settled)?,
-            Body::NodeReturned(n) => self.set_node_state(n.node, |node| node.lost = false, to)?,
+            Body::NodeReturned(n) => self.set_node_state(n.node, stamp.into(), |node| node.lost = false, to)?,
             Body::NodeCondition(c) => {
                 let condition = Condition { load: c.load, errors: c.errors, throttled: c.throttled };
                 self.fold_condition(c.node, condition, stamp, to)?;
@@ -258,11 +257,11 @@ impl State {
             Body::NodesClaimed(claimed) => self.fold_claimed(record, claimed, to)?,
             Body::NodesReleased(released) => self.fold_nodes_released(record, released, to)?,
             Body::NodeWiped(wiped) => {
-                self.fold_wiped(wiped.node, to)?;
+                self.fold_wiped(wiped.node, stamp, to)?;
                 self.note_sign_of_life(wiped.node, stamp)?;
             }
             Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined, to)?,
-            Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node, to)?,
+            Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node, stamp, to)?,
             Body::AgentRegistered(registered) => {
                 self.fold_agent(registered)?;
                 self.note_sign_of_life(registered.node, stamp)?;

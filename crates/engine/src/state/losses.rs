@@ -5,6 +5,7 @@
 //! open until the daemon has named all of it, which the books know.
 
 use super::{State, entry_mut};
+use crate::claims::ChangedAt;
 use crate::follow::Follower;
 use crate::heat;
 use leasehold_model::body::{ClaimEndCorrected, EndsCorrected, LossSettled, NodeLost};
@@ -33,7 +34,8 @@ impl State {
     }
 
     pub(super) fn fold_lost(&mut self, record: &Record, lost: &NodeLost, to: &mut impl Follower) -> Folded {
-        self.set_node_state(lost.node, |node| node.lost = true, to)?;
+        let at = ChangedAt { stamp: record.stamp, effective: lost.last_seen };
+        self.set_node_state(lost.node, at, |node| node.lost = true, to)?;
         self.heat(lost.node, heat::LOST, record.stamp, to)?;
         self.drop_report(lost.node, record.stamp, to)?;
         let last_end = self.node(lost.node).ok_or("no such node")?.last_end;

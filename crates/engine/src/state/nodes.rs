@@ -2,6 +2,7 @@
 
 use super::fold::put;
 use super::{State, entry, entry_mut};
+use crate::claims::ChangedAt;
 use crate::follow::Follower;
 use crate::heat::{self, Heat};
 use crate::node::{Agent, Condition, Node, NodeClass};
@@ -57,10 +58,14 @@ impl State {
     pub(super) fn set_node_state(
         &mut self,
         node: NodeNo,
+        at: ChangedAt,
         change: impl FnOnce(&mut Node),
         to: &mut impl Follower,
     ) -> Folded {
-        change(entry_mut(&mut self.nodes, node.0).ok_or("no such node")?);
+        self.recount_claim(node, at, to, |state, _| {
+            change(entry_mut(&mut state.nodes, node.0).ok_or("no such node")?);
+            Ok(())
+        })?;
         to.recheck_queue();
         to.node_put(self, node);
         Ok(())
@@ -142,7 +147,7 @@ impl State {
         (stamp, due): (Instant, Instant),
         to: &mut impl Follower,
     ) -> Folded {
-        self.fold_fenced(leases, stamp, to)?;
+        self.fold_fenced(leases, ChangedAt { stamp, effective: due }, to)?;
         let mut nodes: Vec<NodeNo> = leases.iter().filter_map(|lease| Some(self.lease(*lease)?.node)).collect();
         nodes.sort_unstable();
         nodes.dedup();

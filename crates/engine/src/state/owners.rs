@@ -2,6 +2,7 @@
 
 use super::fold::put;
 use super::{Pool, State, Tenant, entry, entry_mut};
+use crate::claims::ClaimedNode;
 use crate::follow::Follower;
 use crate::lease::Phase;
 use crate::quota::Quota;
@@ -119,17 +120,16 @@ impl State {
         let mut quota = Quota::new(q);
         quota.set_per_unit(self.parts_counted(&quota));
         for lease in self.leases.in_order() {
-            if lease.tenant == q.scope.tenant && lease.phase != Phase::Fenced {
+            if lease.tenant == q.scope.tenant && lease.phase != Phase::Fenced && !self.is_counted_by_claim(lease) {
                 quota.count(lease, &self.facts_of(lease), true, stamp);
             }
         }
         for allocation in self.allocations.live.values().filter(|a| a.tenant == q.scope.tenant && a.state.is_placed()) {
             quota.count_allocation(allocation, true, stamp);
         }
-        for node in self.nodes.iter().flatten() {
-            if let Some(claim) = node.custody.claim().filter(|claim| claim.by.tenant == q.scope.tenant) {
-                quota.tally_claim(claim.project, claim.by.user, (node.pool, node.number), true);
-            }
+        let of_tenant = |claimed: &ClaimedNode| claimed.claim.by.tenant == q.scope.tenant;
+        for claimed in self.nodes().filter_map(|node| self.claimed_node(node.number)).filter(of_tenant) {
+            quota.tally_claim(&self.facts_of_claim(&claimed), true);
         }
         quota.settle_episode(stamp);
         if self.counts_overage() {

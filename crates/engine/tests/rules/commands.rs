@@ -3,7 +3,7 @@
 use crate::drawn;
 use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
-    CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
+    ClaimNodes, CompleteAllocation, ConfirmTeardown, DeleteCeiling, FailStart, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
     PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
     RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
 };
@@ -249,7 +249,7 @@ fn action() -> impl Strategy<Value = Action> {
         14 => (0..2u16, 1..30u64, 1..4u32, 0..4u8, any::<u8>(), proptest::option::weighted(0.8, 1..300u64)).prop_map(
             |(class, quanta, replicas, priority, bits, walltime)|
                 Action::Submit { class, quanta, replicas, priority, bits, walltime }),
-        14 => (any::<u8>(), 0..10u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
+        14 => (any::<u8>(), 0..11u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
         13 => (0..13u8, vec(any::<u8>(), 1..3), any::<u8>()).prop_map(|(what, nodes, bits)|
             Action::Custody { what, nodes, bits }),
         1 => Just(Action::Heartbeat),
@@ -456,7 +456,8 @@ impl Step {
                     last_seen: Instant(state.last_stamp().0.saturating_sub(span(20).0)),
                 }),
                 3 => Command::ReturnNode(NodeNo(*node)),
-                _ => crate::windows::some_command(state, NodeNo(*node)),
+                _ => crate::losses::some_settlement(state)
+                    .unwrap_or_else(|| crate::windows::some_command(state, NodeNo(*node))),
             },
             Action::PutNode { node, pool, immediate, gpus, cores } => {
                 let known = state.node(NodeNo(*node)).map(|_| *node);
@@ -633,6 +634,7 @@ impl Step {
                         exit_status: u32::try_from(figure).ok().filter(|figure| figure % 3 > 0),
                         storage_written: figure,
                     }),
+                    9 => Command::FailStart(FailStart { allocation: number, node: None, generation: None }),
                     _ => Command::CancelAllocation(number),
                 }
             }
@@ -654,7 +656,10 @@ impl Step {
                 let nodes: Vec<NodeNo> = nodes.iter().map(pick).collect();
                 let node = nodes[0];
                 match wanted {
-                    "open" => Command::ClaimNodes(nodes),
+                    "open" => Command::ClaimNodes(ClaimNodes {
+                        nodes,
+                        until: (bits % 2 == 0).then(|| later(state, u64::from(*bits) * 100)),
+                    }),
                     "claimed" => Command::ReleaseNodes(nodes),
                     "wiping" => Command::ReportWipe(ReportWipe {
                         node,

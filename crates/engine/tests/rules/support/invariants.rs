@@ -2,7 +2,8 @@
 
 use leasehold_engine::{Custody, Engine, Lease, Phase, Quota, Readers, State};
 use leasehold_model::{
-    Amount, Body, CeilingMode, Fraction, FurtherScope, Instant, LeaseNo, Measure, NodeNo, NodeScope, PoolNo, Record,
+    Amount, Body, CeilingMode, Fraction, FurtherScope, Instant, LeaseNo, Measure, NodeNo, NodeScope, PoolNo,
+    Priority, Record,
 };
 use std::collections::BTreeSet;
 
@@ -62,7 +63,7 @@ pub(crate) fn balance(state: &State) {
         let counted = match quota.measure {
             Measure::Allocations => recount_allocations(quota, state),
             Measure::Nodes => recount_nodes(quota, &leases, state),
-            _ => recount(quota, &leases),
+            _ => recount(quota, &leases, state),
         };
         assert_eq!(quota.used(), Fraction::new(u128::from(counted), 1), "{:?}", quota.scope);
     }
@@ -88,7 +89,11 @@ pub(crate) fn money(state: &State) {
         let under = leases.iter().filter(|lease| {
             lease.phase.is_held()
                 && lease.project == ceiling.scope.project
-                && (app.is_none() || state.app_instance_of(lease.number) == app)
+                && match app {
+                    Some(_) => state.app_instance_of(lease.number) == app,
+                    // The claim counts.
+                    None => !lease.sensitive,
+                }
         });
         let held: Vec<(LeaseNo, Amount)> = ceiling.held().collect();
         assert!(under.map(|lease| lease.number).eq(held.iter().map(|(lease, _)| *lease)), "{:?}", ceiling.scope);
@@ -103,7 +108,7 @@ pub(crate) fn within_ceilings(state: &State, record: &Record) {
     for ceiling in state.ceilings().filter(|ceiling| ceiling.mode == CeilingMode::Hard) {
         let own = ceiling.held().filter(|(lease, _)| (granted.first_lease.0..last).contains(&lease.0));
         let cost: Amount = own.map(|(_, cost)| cost).sum();
-        assert!(cost == Amount::ZERO || !ceiling.is_exceeded(), "{ceiling:?} after {record:?}");
+        assert!(cost == Amount::ZERO || !state.is_exceeded(ceiling, record.stamp), "{ceiling:?} after {record:?}");
     }
 }
 
@@ -143,6 +148,7 @@ fn lies_in(quota: &Quota, pool: PoolNo, node: NodeNo) -> bool {
 fn counts(quota: &Quota, lease: &Lease) -> bool {
     let scope = &quota.scope;
     lease.phase != Phase::Fenced
+        && !lease.sensitive
         && lease.tenant == scope.tenant
         && scope.project.is_none_or(|project| project == lease.project)
         && scope.class.is_none_or(|class| class == lease.class)
@@ -150,28 +156,39 @@ fn counts(quota: &Quota, lease: &Lease) -> bool {
         && lies_in(quota, lease.pool, lease.node)
 }
 
-fn recount(quota: &Quota, leases: &[&Lease]) -> u64 {
+fn recount(quota: &Quota, leases: &[&Lease], state: &State) -> u64 {
     let counted = leases.iter().filter(|lease| counts(quota, lease));
     match quota.measure {
-        Measure::Quanta => counted.map(|lease| lease.quanta.0).sum(),
+        Measure::Quanta => {
+            let claimed = claimed_under(quota, state).into_iter().map(|(_, quanta)| quanta);
+            counted.map(|lease| lease.quanta.0).sum::<u64>() + claimed.sum::<u64>()
+        }
         Measure::Leases => counted.count() as u64,
         Measure::Nodes | Measure::Allocations => unreachable!("counted by themselves"),
     }
 }
 
-/// Distinct nodes that are held, or claimed.
-fn recount_nodes(quota: &Quota, leases: &[&Lease], state: &State) -> u64 {
+/// The claimed nodes that a quota counts, with their quanta that are not fenced: once for each class.
+fn claimed_under(quota: &Quota, state: &State) -> Vec<(NodeNo, u64)> {
     let scope = &quota.scope;
-    let counted = leases.iter().filter(|lease| counts(quota, lease)).map(|lease| lease.node);
     let claimed = state.nodes().filter(|node| {
         node.custody.claim().is_some_and(|claim| {
             claim.by.tenant == scope.tenant
                 && scope.project.is_none_or(|project| project == claim.project)
-                && (scope.class, scope.priority) == (None, None)
+                && scope.priority.is_none_or(|priority| priority == Priority::Guaranteed)
                 && lies_in(quota, node.pool, node.number)
         })
     });
-    counted.chain(claimed.map(|node| node.number)).collect::<BTreeSet<_>>().len() as u64
+    let classes = claimed.flat_map(|node| node.classes.iter().map(move |class| (node.number, class)));
+    let counted = classes.filter(|(_, of)| scope.class.is_none_or(|class| class == of.class));
+    counted.map(|(node, of)| (node, of.capacity - of.fenced)).collect()
+}
+
+/// Distinct nodes that are held, or claimed.
+fn recount_nodes(quota: &Quota, leases: &[&Lease], state: &State) -> u64 {
+    let counted = leases.iter().filter(|lease| counts(quota, lease)).map(|lease| lease.node);
+    let claimed = claimed_under(quota, state).into_iter().map(|(node, _)| node);
+    counted.chain(claimed).collect::<BTreeSet<_>>().len() as u64
 }
 
 fn recount_allocations(quota: &Quota, state: &State) -> u64 {

@@ -13,7 +13,7 @@ use super::values::weights;
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
+    ClaimNodes, Command, CompleteAllocation, ConfirmTeardown, FailStart, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
     PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
     ReportWipe, RequestLease, ReserveNodes, Revoke, SubmitAllocation, UpdateTenant,
 };
@@ -331,14 +331,27 @@ impl Story {
                 node: self.node(first),
                 last_seen: self.names.read_time(line.options["seen"]),
             }),
+            // The daemon names leases and a claim that ended after a node was last seen.
+            "settle" => {
+                let (loss, claim) = (line.number("loss"), line.number("claim"));
+                crate::losses::settlement(self.world.state(), &line.leases(), loss, claim, !line.flag("part"))
+            }
             "reserve" => {
                 let nodes = line.words.iter().map(|node| self.node(node)).collect();
                 let [from, until] = ["from", "until"].map(|at| line.options.get(at).map(|at| self.names.read_time(at)));
                 Command::ReserveNodes(ReserveNodes { nodes, from, until: until.expect("an end"), reason: None })
             }
             "unreserve" => Command::UnreserveNodes(WindowNo(first.parse().expect("the number of a window"))),
-            "claim" => Command::ClaimNodes(line.words.iter().map(|node| self.node(node)).collect()),
-            "claim-for" => Command::ClaimForUser(line.words.iter().map(|node| self.node(node)).collect()),
+            "claim" | "claim-for" => {
+                let nodes = line.words.iter().map(|node| self.node(node)).collect();
+                let until = line.options.get("until").map(|at| self.names.read_time(at));
+                let claim = ClaimNodes { nodes, until };
+                if verb == "claim" { Command::ClaimNodes(claim) } else { Command::ClaimForUser(claim) }
+            }
+            "fail-start" => {
+                let (allocation, node) = (self.allocation(first), line.options.get("node").map(|node| self.node(node)));
+                Command::FailStart(FailStart { allocation, node, generation: line.number("generation") })
+            }
             "giveback" => Command::ReleaseNodes(line.words.iter().map(|node| self.node(node)).collect()),
             "wiped" | "unclean" => {
                 let (node, generation, clean) = (self.node(first), line.number("generation"), verb == "wiped");

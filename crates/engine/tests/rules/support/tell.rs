@@ -142,7 +142,8 @@ impl Names {
             "ceilings" => {
                 for ceiling in state.ceilings() {
                     let project = state.project(ceiling.scope.project).map_or("?", |project| project.name.as_str());
-                    let over = if ceiling.is_exceeded() { ", exceeded" } else { "" };
+                    let used = state.ceiling_use(ceiling, state.last_stamp());
+                    let over = if state.is_exceeded(ceiling, state.last_stamp()) { ", exceeded" } else { "" };
                     line(
                         &mut text,
                         format!(
@@ -150,8 +151,8 @@ impl Names {
                             app(ceiling.scope.app_instance),
                             ceiling.mode,
                             ceiling.amount,
-                            ceiling.spent,
-                            ceiling.reserved,
+                            used.spent,
+                            used.reserved,
                         ),
                     );
                 }
