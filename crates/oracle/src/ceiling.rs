@@ -164,7 +164,7 @@ impl World {
     }
 
     /// Everything that is reserved, for leases and for claims.
-    fn reserved_in_all(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
+    pub(crate) fn reserved_in_all(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
         let leases = self.reserved(scope, ceiling).into_values().sum::<Amount>();
         let claims = self.claims_under(scope, ceiling, now).into_values();
         claims.fold(leases, |sum, (_, reserved)| sum.saturating_add(reserved))

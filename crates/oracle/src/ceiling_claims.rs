@@ -6,6 +6,7 @@
 
 use crate::ceiling::{Ceiling, Held, Scope};
 use crate::claim::{Claim, Counted, Piece};
+use crate::oracle::Oracle;
 use crate::world::World;
 use leasehold_model::body::RateCardPut;
 use leasehold_model::{Amount, ClassNo, Instant, NodeNo, PoolNo, Priority, ProjectNo};
@@ -95,13 +96,37 @@ impl World {
         }
         let (scope, ceiling) = self.hard(project, None, false).into_iter().next()?;
         let Some(until) = until else { return Some("claim_needs_until") };
+        let requested = self.cost_of_claim(ceiling, nodes, until, now);
+        self.judge(scope, ceiling, requested, now).map(|_| "claim_over_ceiling")
+    }
+
+    /// The cost of all nodes of a claim up to its expected end.
+    fn cost_of_claim(&self, ceiling: &Ceiling, nodes: &[NodeNo], until: Instant, now: Instant) -> Amount {
         let cards = self.cards_known(u64::MAX);
         let one = |node: &NodeNo| {
             let put = &self.nodes[node].put;
             let whole: Counted = put.capacity.iter().map(|(class, quanta)| (*class, quanta.0)).collect();
             self.cost_of_node(put.pool, &whole, (now, until), ceiling, &cards)
         };
-        let requested = nodes.iter().map(one).sum();
-        self.judge(scope, ceiling, requested, now).map(|_| "claim_over_ceiling")
+        nodes.iter().map(one).sum()
+    }
+}
+
+impl Oracle {
+    /// Whether the ceiling of a project refuses a claim with these figures: what it costs, what is used, and the
+    /// ceiling.
+    pub fn stands_against_claim(
+        &self,
+        project: ProjectNo,
+        (nodes, until): (&[NodeNo], Instant),
+        figures: (Amount, Amount, Amount),
+        now: Instant,
+    ) -> bool {
+        let world = &self.world;
+        world.hard(project, None, false).into_iter().any(|(scope, ceiling)| {
+            let requested = world.cost_of_claim(ceiling, nodes, until, now);
+            let used = world.spent(scope, ceiling, now).saturating_add(world.reserved_in_all(scope, ceiling, now));
+            figures == (requested, used, ceiling.put.amount)
+        })
     }
 }

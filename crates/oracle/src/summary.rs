@@ -98,11 +98,10 @@ pub struct QuotaLine {
 pub struct CeilingLine {
     pub put: CeilingPut,
     pub since: Instant,
+    /// Without what claims have cost since they last changed.
     pub spent: Amount,
     /// The reserved amount of each held lease.
     pub reserved: BTreeMap<LeaseNo, Amount>,
-    /// What is reserved for claims.
-    pub reserved_for_claims: Amount,
 }
 
 /// The standing of a tenant in the queue, at the minute of the last record (SEMANTICS 4).
@@ -241,7 +240,7 @@ impl Oracle {
             tokens: world.tokens.clone(),
             rate_cards: world.rate_cards.clone(),
             charge_policies: world.charge_policies.clone(),
-            ceilings: world.ceiling_lines(self.last_stamp.unwrap_or_default()),
+            ceilings: world.ceiling_lines(),
             leases: world.lease_lines(),
             allocations: world.allocation_lines(),
             standings: world.standing_lines(self.last_stamp.unwrap_or_default()),
@@ -312,13 +311,13 @@ impl World {
         QuotaLine { limit: quota.limit(), base: quota.put.limit, until, overage: self.overage(quota), used, episode }
     }
 
-    fn ceiling_lines(&self, now: Instant) -> BTreeMap<(ProjectNo, Option<AppInstanceNo>), CeilingLine> {
+    fn ceiling_lines(&self) -> BTreeMap<(ProjectNo, Option<AppInstanceNo>), CeilingLine> {
         let line = |scope, ceiling: &Ceiling| CeilingLine {
             put: ceiling.put.clone(),
             since: ceiling.since,
-            spent: self.spent(scope, ceiling, now),
+            // At the first instant nothing has accrued since the last change of what a claim counts.
+            spent: self.spent(scope, ceiling, Instant(0)),
             reserved: self.reserved(scope, ceiling),
-            reserved_for_claims: self.claims_under(scope, ceiling, now).into_values().map(|(_, claim)| claim).sum(),
         };
         self.ceilings.iter().map(|(scope, ceiling)| (*scope, line(*scope, ceiling))).collect()
     }
