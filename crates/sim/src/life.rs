@@ -378,7 +378,7 @@ impl Life<'_> {
             // The daemon settles losses from its books, which have read everything by then.
             let losses = self.truth.oracle.open_losses();
             let settle = self.now.read(|state| losses::settle(state, &losses, now));
-            for command in settle {
+            if let Some(command) = settle {
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }
