@@ -225,8 +225,8 @@ impl Filter {
 }
 
 pub(crate) fn brief(row: &Row) -> Brief {
-    let Row { class, tenant, project, pool, node, priority, .. } = *row;
-    Brief { class, tenant, project, pool, node, priority }
+    let Row { class, tenant, project, pool, node, priority, by_claim, .. } = *row;
+    Brief { class, tenant, project, pool, node, priority, by_claim }
 }
 
 /// A key, with the value of each dimension from `value`.

@@ -3,7 +3,7 @@
 
 use crate::ask::Filter;
 use crate::bytes::{optional, present};
-use crate::row::{End, Ending, Life, Rare, Row};
+use crate::row::{End, Ending, Life, Rare, Row, priced};
 use crate::summary::Owners;
 use leasehold_meter::Window;
 use leasehold_meter::column::{Column, unzigzag, zigzag};
@@ -67,6 +67,7 @@ const ACTIVE: u64 = 1 << 7;
 const SENSITIVE: u64 = 1 << 8;
 const OVER_SOFT: u64 = 1 << 9;
 const RARE: u64 = 1 << 10;
+const BY_CLAIM: u64 = 1 << 11;
 
 /// End, priority and flags in one number.
 fn marks(row: &Row) -> u64 {
@@ -78,6 +79,7 @@ fn marks(row: &Row) -> u64 {
         | flag(row.life.sensitive, SENSITIVE)
         | flag(row.life.over_soft, OVER_SOFT)
         | flag(row.rare.is_some(), RARE)
+        | flag(row.by_claim, BY_CLAIM)
 }
 
 pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
@@ -150,6 +152,8 @@ pub(crate) struct Chunk {
     /// Columns that few questions need.
     rest: Option<Rest>,
     lives: Option<Lives>,
+    /// Rows whose end was corrected after they were written, with that end.
+    corrected: Vec<(usize, Instant)>,
 }
 
 struct Rest {
@@ -194,6 +198,7 @@ impl Chunk {
             marks: column()?,
             rest: None,
             lives: None,
+            corrected: Vec::new(),
         };
         if depth >= Depth::Rows {
             let tag = column()?;
@@ -245,8 +250,23 @@ impl Chunk {
         LeaseNo(self.rest.as_ref().expect("the chunk was read at this depth").lease.at(row).wrapping_sub(1))
     }
 
+    /// Sets the corrected ends of rows, in order of the rows.
+    pub(crate) fn correct(&mut self, ends: impl Iterator<Item = (u64, Instant)>) {
+        self.corrected = ends.map(|(row, end)| (usize::try_from(row).expect("a few thousand"), end)).collect();
+    }
+
     #[inline]
     pub(crate) fn held(&self, row: usize) -> Window {
+        let written = self.written(row);
+        if self.corrected.is_empty() {
+            return written;
+        }
+        let found = self.corrected.binary_search_by_key(&row, |(row, _)| *row);
+        found.map_or(written, |place| Window::new(written.from, self.corrected[place].1))
+    }
+    /// When it was held, without corrections.
+    #[inline]
+    fn written(&self, row: usize) -> Window {
         let from = self.from.at(row);
         Window::new(Instant(from), Instant(from.wrapping_add(self.length.at(row))))
     }
@@ -263,6 +283,7 @@ impl Chunk {
             pool: PoolNo(narrow(self.pool.at(row))),
             node: NodeNo(narrow(self.node.at(row))),
             priority: priority(self.marks.at(row)),
+            by_claim: self.marks.at(row) & BY_CLAIM != 0,
         }
     }
 
@@ -288,9 +309,9 @@ impl Chunk {
     fn build(&self, row: usize, activity: usize, rare: usize) -> Row {
         let rest = self.rest.as_ref().expect("the chunk was read at this depth");
         let marks = self.marks.at(row);
-        let Brief { class, tenant, project, pool, node, priority } = self.brief(row);
+        let Brief { class, tenant, project, pool, node, priority, by_claim } = self.brief(row);
         let name = |place: u64| usize::try_from(place).ok().and_then(|place| rest.names.get(place)).cloned();
-        let held = self.held(row);
+        let (held, written) = (self.held(row), self.written(row));
         let rare = self.lives.as_ref().filter(|_| marks & RARE != 0).and_then(|lives| lives.rare.get(rare));
         Row {
             lease: self.lease(row),
@@ -301,16 +322,18 @@ impl Chunk {
             node,
             class,
             priority,
+            by_claim,
             tag: present(rest.tag.at(row)).map(narrow),
             allocation: present(rest.allocation.at(row)).map(AllocationNo),
             app_instance: present(rest.app_instance.at(row)).map(AppInstanceNo),
             workload: present(rest.workload.at(row)).and_then(name),
             quanta: self.quanta.at(row),
             held,
+            end_before: (held.to != written.to).then_some(written.to),
             end: End::ALL.iter().copied().find(|end| *end as u64 == marks & 15).unwrap_or(End::Revoked),
             fenced: marks & FENCED != 0,
             activity: rest.activities.get(activity).filter(|_| marks & ACTIVE != 0).copied().map(Box::new),
-            life: self.lives.as_ref().map_or_else(Life::default, |lives| lives.life(row, marks, held.to)),
+            life: self.lives.as_ref().map_or_else(Life::default, |lives| lives.life(row, marks, written.to)),
             rare: rare.cloned().map(Box::new),
         }
     }
@@ -342,6 +365,14 @@ pub(crate) struct Brief {
     pub(crate) pool: PoolNo,
     pub(crate) node: NodeNo,
     pub(crate) priority: Priority,
+    pub(crate) by_claim: bool,
+}
+
+impl Brief {
+    /// The priority by whose price it is charged.
+    pub(crate) fn priced(&self) -> Priority {
+        priced(self.priority, self.by_claim)
+    }
 }
 
 /// Narrows a value to its original width; the checksum guarantees that it fits.

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 type Followed = Result<(), &'static str>;
 
+const GUARANTEED: Priority = Priority::Guaranteed;
+
 /// The most intervals of one class that can still change. Beyond that, the older half becomes final.
 const STRETCHES_MAX: usize = 1 << 16;
 
@@ -44,6 +46,8 @@ pub(crate) struct Claim {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
     pub(crate) user: Option<UserNo>,
+    /// The sequence of the record that made it.
+    pub(crate) sequence: u64,
     pub(crate) tag: Option<u32>,
     pub(crate) pool: PoolNo,
     pub(crate) classes: BTreeMap<ClassNo, Idle>,
@@ -63,12 +67,14 @@ impl Claim {
             node,
             class,
             priority: Priority::Guaranteed,
+            by_claim: false,
             tag: self.tag,
             allocation: None,
             app_instance: None,
             workload: None,
             quanta,
             held,
+            end_before: None,
             end: End::Idle,
             fenced: false,
             activity: None,
@@ -130,18 +136,21 @@ impl Books {
         let rests: Vec<(ClassNo, u64)> = book.classes.iter().map(|class| (class.class, class.unheld())).collect();
         let mut classes = BTreeMap::new();
         for (class, rest) in rests {
-            let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority: Priority::Guaranteed });
+            let billing =
+                self.payer(BillingKey { tenant, project, tag, class, pool, priority: GUARANTEED, priced: GUARANTEED });
             let step = Step { at: record.stamp, rest, in_service };
             classes.insert(class, Idle { billing, steps: vec![step] });
             self.book_idle(node, pool, class, billing, &[(record.stamp, signed(step.level()))]);
         }
-        let claim = Claim { tenant, project, user: record.identity.user, tag, pool, classes };
+        let (user, sequence) = (record.identity.user, record.sequence);
+        let claim = Claim { tenant, project, user, sequence, tag, pool, classes };
         self.claims.insert(node, claim);
         Ok(())
     }
 
     pub(crate) fn unclaim(&mut self, node: NodeNo, stamp: Instant) -> Followed {
         let claim = self.claims.remove(&node).ok_or("the node is not claimed")?;
+        self.note_ended_claim(node, &claim, stamp);
         for (class, idle) in &claim.classes {
             for (level, window) in idle.stretches(stamp) {
                 self.close(claim.row(node, *class, level, window));

@@ -116,7 +116,7 @@ impl<'b> Pricing<'b> {
             return;
         }
         let forgiven = Window::new(billable_end(row.held, charge), row.held.to);
-        let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+        let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priced() };
         self.held(priced, row.quanta, forgiven, true);
     }
 
@@ -149,7 +149,7 @@ impl Books {
         } else {
             self.scan(question, &mut workloads, |key, slice| {
                 let brief = slice.brief;
-                let priced = Priced { key, class: brief.class, pool: brief.pool, priority: brief.priority };
+                let priced = Priced { key, class: brief.class, pool: brief.pool, priority: brief.priced() };
                 pricing.held(priced, slice.quanta, slice.held, false);
             })?;
         }
@@ -180,7 +180,7 @@ impl Books {
             let cuts = pricing.cuts(key.pool);
             let place = cuts.borders.partition_point(|border| *border <= borders[piece]) - 1;
             let (bucket, prices) = cuts.pieces[place];
-            let (class, pool, priority) = (key.class, key.pool, key.priority);
+            let (class, pool, priority) = (key.class, key.pool, key.priced);
             let priced = Priced { key: payer_key(&question.dims, key), class, pool, priority };
             pricing.book(priced, bucket, prices, amount, false);
         });
@@ -219,14 +219,14 @@ impl Books {
             let row = &open.row;
             let end = if renewed { to } else { row.held.to.min(to) };
             let key = row_key(&question.dims, row, &mut workloads);
-            let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+            let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priced() };
             pricing.held(priced, row.quanta, Window::new(from, end.max(from)), false);
         }
         // A claim has no deadline: idle capacity is charged until the release.
         self.idle_rows(to, renewed, |row| {
             if question.filter.takes_row(row) {
                 let key = row_key(&question.dims, row, &mut workloads);
-                let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+                let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priced() };
                 pricing.held(priced, row.quanta, row.held, false);
             }
         });
@@ -242,13 +242,13 @@ impl Books {
         {
             let row = &open.row;
             let key = row_key(&question.dims, row, &mut workloads);
-            let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+            let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priced() };
             pricing.book(priced, 0, self.schedule.prices_at(row.pool, at), u128::from(row.quanta) * HOUR_NS, false);
         }
         self.idle_rows(Instant::MAX, true, |row| {
             if row.held.to == Instant::MAX && question.filter.takes_row(row) {
                 let key = row_key(&question.dims, row, &mut workloads);
-                let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priority };
+                let priced = Priced { key, class: row.class, pool: row.pool, priority: row.priced() };
                 pricing.book(priced, 0, self.schedule.prices_at(row.pool, at), u128::from(row.quanta) * HOUR_NS, false);
             }
         });
@@ -270,6 +270,6 @@ impl Books {
 
     /// The cost of one lease within a window for all its held time. Charge policies apply to bills, not to waste.
     pub(crate) fn cost_of(&self, row: &Row, held: Window) -> Result<Vec<(Currency, Money)>, BooksError> {
-        self.price((row.class, row.pool, row.priority), row.quanta, held)
+        self.price((row.class, row.pool, row.priced()), row.quanta, held)
     }
 }

@@ -3,6 +3,7 @@
 use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
 use crate::finder::Finder;
+use crate::losses::EndedClaim;
 use crate::names::Names;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
@@ -27,6 +28,8 @@ pub(crate) struct BillingKey {
     pub(crate) class: ClassNo,
     pub(crate) pool: PoolNo,
     pub(crate) priority: Priority,
+    /// The priority by whose price it is charged; see [`Row::by_claim`].
+    pub(crate) priced: Priority,
 }
 
 /// The phase of an open lease.
@@ -115,6 +118,12 @@ pub struct Books {
     pub(crate) schedule: Schedule,
     /// Closed leases that are not in a chunk yet.
     pub(crate) tail: Vec<Row>,
+    /// The corrected ends of rows in chunks, by their position; see `losses.rs`.
+    pub(crate) corrected: BTreeMap<u64, Instant>,
+    /// Claims that ended on a node since it was last known to be running.
+    pub(crate) ended_claims: BTreeMap<NodeNo, Vec<EndedClaim>>,
+    /// The last decision to evict, and the tenant that it was made for.
+    pub(crate) evictor: Option<(u64, TenantNo)>,
     pub(crate) chunks: Vec<ChunkHead>,
     /// Encoded chunks that are not in the file yet.
     pub(crate) fresh_chunks: Vec<Vec<u8>>,
@@ -151,6 +160,9 @@ impl Books {
             reserved: Reserved::default(),
             schedule: Schedule::default(),
             tail: Vec::new(),
+            corrected: BTreeMap::new(),
+            ended_claims: BTreeMap::new(),
+            evictor: None,
             chunks: Vec::new(),
             fresh_chunks: Vec::new(),
             finder: Finder::default(),
@@ -203,7 +215,7 @@ impl Books {
     pub(crate) fn list_payer(&mut self, number: u32) {
         let order = |number: u32| {
             let key = &self.billing.keys[number as usize];
-            (key.tenant, key.class, key.project, key.pool, key.priority, key.tag)
+            (key.tenant, key.class, key.project, key.pool, key.priority, key.priced, key.tag)
         };
         let place = self.payers.partition_point(|other| order(*other) < order(number));
         self.payers.insert(place, number);
@@ -220,6 +232,7 @@ impl Books {
         }
         self.tail.push(row);
         if self.tail.len() == CHUNK_ROWS {
+            self.set_corrections_aside();
             self.chunks.push(ChunkHead::of(&self.tail));
             self.fresh_chunks.push(encode(&self.tail));
             self.tail.clear();
@@ -233,7 +246,13 @@ impl Books {
             Some(place) => Chunk::decode(&self.fresh_chunks[place], depth),
             None => Chunk::decode(&self.store.expect_entry(ROWS, number as u64)?, depth),
         };
-        decoded.map_err(|_| self.store.damage())
+        let mut chunk = decoded.map_err(|_| self.store.damage())?;
+        if !self.corrected.is_empty() {
+            let first = (number * CHUNK_ROWS) as u64;
+            let here = self.corrected.range(first..first + CHUNK_ROWS as u64);
+            chunk.correct(here.map(|(place, end)| (place - first, *end)));
+        }
+        Ok(chunk)
     }
 
     /// The number of file entries that were read, without segments: the cost of questions about single leases.

@@ -2,13 +2,18 @@
 
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
 use crate::nodes::{NodeBook, QuantaState};
-use crate::row::{End, Ending, Life, Rare, Revocation, Row};
+use crate::row::{End, Ending, Life, Rare, Revocation, Row, priced};
 use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, Correlation, Granted};
-use leasehold_model::{Activity, AllocationState, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span};
+use leasehold_model::{
+    Activity, AllocationNo, AllocationState, AttemptEnd, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, Span,
+};
 
 type Followed = Result<(), &'static str>;
+
+/// The rules version from which leases on claimed nodes are priced as guaranteed.
+const PRICED_BY_CLAIM: u32 = 4;
 
 fn end_of(reason: Reason) -> End {
     match reason {
@@ -80,7 +85,13 @@ impl Books {
                     self.set_node(*node, stamp, |node| (node.unclean, node.last_used) = (true, stamp))?;
                 }
             }
-            Body::NodeWiped(wiped) => self.set_node(wiped.node, stamp, |node| node.unclean = false)?,
+            Body::NodeWiped(wiped) => {
+                self.set_node(wiped.node, stamp, |node| node.unclean = false)?;
+                // It was running after they had ended.
+                self.ended_claims.remove(&wiped.node);
+            }
+            Body::EndsCorrected(corrected) => self.correct_ends(&corrected.leases.0, record.effective_at)?,
+            Body::ClaimEndCorrected(corrected) => self.correct_claims(corrected.node, record.effective_at)?,
             Body::QuarantineCleared(cleared) => {
                 self.set_node(cleared.node, stamp, |node| node.unclean = false)?;
             }
@@ -106,7 +117,8 @@ impl Books {
                 for one in &released.leases.0 {
                     let open = self.open.get_mut(&one.lease).ok_or("unknown lease")?;
                     report(&mut open.row, one.activity.as_ref());
-                    let end = open.revoked.filter(|end| *end == End::ReleasedEvicted).unwrap_or(End::Released);
+                    let keeps = |end: &End| matches!(end, End::ReleasedEvicted | End::FailedStart);
+                    let end = open.revoked.filter(keeps).unwrap_or(End::Released);
                     self.end(one.lease, record, end, released.closed)?;
                 }
             }
@@ -117,11 +129,14 @@ impl Books {
             }
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
+                    let evictor = self.evictor;
                     let open = self.open.get_mut(lease).ok_or("unknown lease")?;
-                    open.revoked = Some(match record.reason.map_or(End::Revoked, end_of) {
-                        // Since rules version 4, whose revocations say what they belong to.
-                        End::Preempted if revoked.belongs_to.is_some() => End::ReleasedEvicted,
-                        end => end,
+                    // Since rules version 4, whose revocations say what they belong to.
+                    let for_own = |by: u64| evictor == Some((by, open.row.tenant));
+                    open.revoked = Some(match (record.reason.unwrap_or(Reason::Operator), revoked.belongs_to) {
+                        (Reason::Preempted { by }, Some(_)) if for_own(by) => End::EvictedByOwn,
+                        (Reason::Preempted { .. }, Some(_)) => End::ReleasedEvicted,
+                        (reason, _) => end_of(reason),
                     });
                     if let (None, Some(reason)) = (open.row.life.ending, record.reason) {
                         note_ending(&mut open.row, record);
@@ -135,7 +150,11 @@ impl Books {
                 for lease in &started.leases.0 {
                     let revoked = self.open.get(lease).ok_or("unknown lease")?.revoked;
                     let revoked = revoked.map(|end| if end == End::ReleasedEvicted { End::Preempted } else { end });
-                    let end = record.reason.map(end_of).or(revoked).unwrap_or(End::Revoked);
+                    let end = match (record.reason.map(end_of), revoked) {
+                        (Some(End::NodeLost), _) => End::NodeLost,
+                        (_, Some(End::EvictedByOwn)) => End::EvictedByOwn,
+                        (reason, revoked) => reason.or(revoked).unwrap_or(End::Revoked),
+                    };
                     self.end(*lease, record, end, started.closed)?;
                 }
             }
@@ -167,7 +186,12 @@ impl Books {
                 let reported = (one.exit_status, Some(one.storage_written));
                 self.stories.over(one.allocation, record, AllocationState::Completed, None, reported)?;
             }
+            Body::PreemptionDecided(decided) => self.note_evictor(record, decided.allocation),
+            Body::ReservationTakenOver(taken) => self.note_evictor(record, taken.allocation),
             Body::AllocationFailed(one) => {
+                if one.end == AttemptEnd::FailedStart {
+                    self.fail_start(one.allocation);
+                }
                 let reported = (one.exit_status, Some(one.storage_written));
                 self.stories.over(one.allocation, record, AllocationState::Failed, Some(one.end), reported)?;
             }
@@ -193,6 +217,7 @@ impl Books {
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::WindowPut(_)
             | Body::WindowAnnounced(_)
+            | Body::LossSettled(_)
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
@@ -215,8 +240,7 @@ impl Books {
             | Body::Denied(_)
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
-            | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) => {}
+            | Body::ReservationDropped(_) => {}
         }
         Ok(())
     }
@@ -258,10 +282,12 @@ impl Books {
         let project = record.identity.project.ok_or("the grant has no project")?;
         let tag = self.tenant_tags.get(&tenant).copied();
         let (pool, priority) = (granted.pool, granted.priority);
+        let by_claim = granted.sensitive && granted.rules_version >= PRICED_BY_CLAIM;
+        let priced = priced(priority, by_claim);
         let deadline = record.stamp.checked_add(granted.ttl).ok_or("the deadline is too late")?;
         for (i, member) in (0u64..).zip(&granted.members) {
             let (class, quanta) = (member.class, member.quanta.0);
-            let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority });
+            let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority, priced });
             self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
             let way = (QuantaState::Free, QuantaState::Held);
             self.shift(granted.node, class, way, quanta, record.stamp)?;
@@ -274,12 +300,14 @@ impl Books {
                 node: granted.node,
                 class,
                 priority,
+                by_claim,
                 tag,
                 allocation: granted.allocation,
                 app_instance: granted.app_instance,
                 workload: record.identity.workload.clone(),
                 quanta,
                 held: Window::new(record.stamp, deadline),
+                end_before: None,
                 end: End::Held,
                 fenced: false,
                 activity: None,
@@ -343,6 +371,24 @@ impl Books {
             self.close_open(*lease, stamp)?;
         }
         Ok(())
+    }
+
+    /// Remembers for whom leases are evicted by the records that follow.
+    fn note_evictor(&mut self, record: &Record, allocation: AllocationNo) {
+        let tenant = self.stories.open.get(&allocation).map(|story| story.outline.tenant);
+        self.evictor = tenant.map(|tenant| (record.sequence, tenant));
+    }
+
+    /// The leases of an allocation that could not be started end as such, unless they were being evicted.
+    fn fail_start(&mut self, allocation: AllocationNo) {
+        let Some(attempt) = self.stories.open.get(&allocation).and_then(|story| story.attempts.last()) else { return };
+        let leases = (attempt.first_lease.0..).take(attempt.leases as usize).map(LeaseNo);
+        for lease in leases {
+            let Some(open) = self.open.get_mut(&lease) else { continue };
+            if !matches!(open.revoked, Some(End::ReleasedEvicted | End::EvictedByOwn)) {
+                open.revoked = Some(End::FailedStart);
+            }
+        }
     }
 
     /// Closes an open lease.

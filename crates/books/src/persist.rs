@@ -4,6 +4,7 @@ use crate::bytes::{get_list, put_list};
 use crate::chunk::ChunkHead;
 use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
+use crate::losses::EndedClaim;
 use crate::names::NamedKind;
 use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
 use crate::row::{End, Life, Rare, Row};
@@ -21,7 +22,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 8;
+pub(crate) const BOOKS_VERSION: u32 = 9;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -34,6 +35,7 @@ leasehold_model::fields! {
         pub node: NodeNo,
         pub class: leasehold_model::ClassNo,
         pub priority: leasehold_model::Priority,
+        pub by_claim: bool,
         pub tag: Option<u32>,
         pub allocation: Option<leasehold_model::AllocationNo>,
         pub app_instance: Option<leasehold_model::AppInstanceNo>,
@@ -41,6 +43,7 @@ leasehold_model::fields! {
         pub quanta: u64,
         pub from: Instant,
         pub to: Instant,
+        pub end_before: Option<Instant>,
         pub end: End,
         pub fenced: bool,
         pub activity: Option<Activity>,
@@ -59,6 +62,7 @@ fn stored(row: &Row) -> StoredRow {
         node: row.node,
         class: row.class,
         priority: row.priority,
+        by_claim: row.by_claim,
         tag: row.tag,
         allocation: row.allocation,
         app_instance: row.app_instance,
@@ -66,6 +70,7 @@ fn stored(row: &Row) -> StoredRow {
         quanta: row.quanta,
         from: row.held.from,
         to: row.held.to,
+        end_before: row.end_before,
         end: row.end,
         fenced: row.fenced,
         activity: row.activity.as_deref().copied(),
@@ -84,12 +89,14 @@ fn restored(row: StoredRow) -> Row {
         node: row.node,
         class: row.class,
         priority: row.priority,
+        by_claim: row.by_claim,
         tag: row.tag,
         allocation: row.allocation,
         app_instance: row.app_instance,
         workload: row.workload,
         quanta: row.quanta,
         held: Window::new(row.from, row.to),
+        end_before: row.end_before,
         end: row.end,
         fenced: row.fenced,
         activity: row.activity.map(Box::new),
@@ -104,6 +111,7 @@ leasehold_model::fields! {
         pub tenant: leasehold_model::TenantNo,
         pub project: leasehold_model::ProjectNo,
         pub user: Option<leasehold_model::UserNo>,
+        pub sequence: u64,
         pub tag: Option<u32>,
         pub pool: leasehold_model::PoolNo,
         pub classes: Vec<StoredIdle>,
@@ -133,6 +141,7 @@ impl StoredClaim {
             tenant: claim.tenant,
             project: claim.project,
             user: claim.user,
+            sequence: claim.sequence,
             tag: claim.tag,
             pool: claim.pool,
             classes: claim.classes.iter().map(class).collect(),
@@ -147,8 +156,8 @@ impl StoredClaim {
             (!steps.is_empty()).then_some((idle.class, Idle { billing: idle.billing, steps }))
         };
         let classes = self.classes.into_iter().map(class).collect::<Option<_>>()?;
-        let Self { node, tenant, project, user, tag, pool, .. } = self;
-        Some((node, Claim { tenant, project, user, tag, pool, classes }))
+        let Self { node, tenant, project, user, sequence, tag, pool, .. } = self;
+        Some((node, Claim { tenant, project, user, sequence, tag, pool, classes }))
     }
 }
 
@@ -160,6 +169,7 @@ impl Field for BillingKey {
         self.class.put(out);
         self.pool.put(out);
         self.priority.put(out);
+        self.priced.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -169,6 +179,7 @@ impl Field for BillingKey {
             class: Field::get(r)?,
             pool: Field::get(r)?,
             priority: Field::get(r)?,
+            priced: Field::get(r)?,
         })
     }
 }
@@ -292,6 +303,10 @@ impl Books {
             put_node(node, &mut out);
         }
         put_list(self.claims.iter().map(|(node, claim)| StoredClaim::of(*node, claim)), &mut out);
+        put_list(self.corrected.iter().map(|(place, end)| (*place, *end)), &mut out);
+        let ended = self.ended_claims.iter().flat_map(|(node, claims)| claims.iter().map(|claim| (*node, *claim)));
+        put_list(ended.collect::<Vec<_>>().into_iter(), &mut out);
+        self.evictor.put(&mut out);
         put_varint(self.chunks.len() as u64, &mut out);
         put_list(self.tail.iter().map(stored), &mut out);
         put_varint(self.open.len() as u64, &mut out);
@@ -340,6 +355,11 @@ impl Books {
             let (node, claim) = claim.restored().ok_or(DecodeError::BadInteger)?;
             self.claims.insert(node, claim);
         }
+        self.corrected = get_list(&mut r)?.into_iter().collect();
+        for (node, claim) in get_list::<(NodeNo, EndedClaim)>(&mut r)? {
+            self.ended_claims.entry(node).or_default().push(claim);
+        }
+        self.evictor = Field::get(&mut r)?;
         let chunks = r.varint()?;
         self.tail = get_list::<StoredRow>(&mut r)?.into_iter().map(restored).collect();
         for _ in 0..r.count(1 << 40)? {

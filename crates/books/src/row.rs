@@ -23,6 +23,10 @@ words! {
         Idle = 6 "idle",
         /// Released by its holder within the grace of an eviction: charged as preempted (SEMANTICS 11).
         ReleasedEvicted = 7 "released_evicted",
+        /// Its allocation could not be started, as the node's agent or an operator reported.
+        FailedStart = 8 "failed_start",
+        /// Evicted for a request of its own tenant: charged in full (SEMANTICS 11).
+        EvictedByOwn = 9 "evicted_by_own",
     }
 }
 
@@ -90,6 +94,8 @@ pub struct Row {
     pub node: NodeNo,
     pub class: ClassNo,
     pub priority: Priority,
+    /// Granted on a claimed node since rules version 4: priced as guaranteed, whatever its priority.
+    pub by_claim: bool,
     /// The accounting tag at the grant, as an index into the list of tags.
     pub tag: Option<u32>,
     pub allocation: Option<AllocationNo>,
@@ -98,6 +104,8 @@ pub struct Row {
     pub quanta: u64,
     /// From the grant to the end of billing; to its deadline while it is held.
     pub held: Window,
+    /// The end of billing before it was corrected because its node had been lost by then.
+    pub end_before: Option<Instant>,
     pub end: End,
     /// It was fenced.
     pub fenced: bool,
@@ -113,9 +121,16 @@ impl Row {
         match self.end {
             End::Preempted | End::ReleasedEvicted => charges.preempted,
             End::NodeLost => charges.node_lost,
+            End::FailedStart => charges.failed_start,
+            End::EvictedByOwn => Charge::Full,
             _ if self.fenced => charges.fenced,
             _ => Charge::Full,
         }
+    }
+
+    /// The priority by whose price it is charged.
+    pub fn priced(&self) -> Priority {
+        priced(self.priority, self.by_claim)
     }
 
     /// The correlation ID that it shares with its request and its allocation.
@@ -149,6 +164,11 @@ impl Row {
 
     /// Whether a charge policy can apply to it.
     pub fn is_exception(&self) -> bool {
-        matches!(self.end, End::Preempted | End::ReleasedEvicted | End::NodeLost) || self.fenced
+        matches!(self.end, End::Preempted | End::ReleasedEvicted | End::NodeLost | End::FailedStart) || self.fenced
     }
+}
+
+/// The priority by whose price capacity is charged: on claimed nodes that of guaranteed work (SEMANTICS 11).
+pub(crate) fn priced(priority: Priority, by_claim: bool) -> Priority {
+    if by_claim { Priority::Guaranteed } else { priority }
 }

@@ -138,7 +138,6 @@ pub(crate) struct Priced {
     pub(crate) priority: Priority,
 }
 
-
 const MINUTE: Span = Span::from_secs(60);
 
 impl State {

@@ -69,9 +69,9 @@ impl State {
     /// What a node counts if this claim is on it.
     pub(crate) fn claimed_as(&self, claim: Claim, node: NodeNo) -> Option<ClaimedNode> {
         let found = self.node(node)?;
-        let quanta = self.counts_whole_claims().then(|| {
-            found.classes.iter().map(|class| (class.class, class.capacity - class.fenced)).collect()
-        });
+        let quanta = self
+            .counts_whole_claims()
+            .then(|| found.classes.iter().map(|class| (class.class, class.capacity - class.fenced)).collect());
         Some(ClaimedNode { claim, node, pool: found.pool, quanta, in_service: found.is_in_service() })
     }
 
@@ -154,12 +154,7 @@ impl State {
 
     /// A process with other rules starts: `change` sets them, and what claims and the leases on claimed nodes count is
     /// counted by the new rules from here on.
-    pub(crate) fn change_rules<F: Follower>(
-        &mut self,
-        stamp: Instant,
-        to: &mut F,
-        change: impl FnOnce(&mut Self),
-    ) {
+    pub(crate) fn change_rules<F: Follower>(&mut self, stamp: Instant, to: &mut F, change: impl FnOnce(&mut Self)) {
         let counted_before = self.counts_whole_claims();
         let nodes: Vec<NodeNo> = self.nodes().filter(|node| node.custody.claim().is_some()).map(|n| n.number).collect();
         let before: Vec<Option<ClaimedNode>> = nodes.iter().map(|node| self.claimed_node(*node)).collect();

@@ -78,7 +78,7 @@ pub use refusal::{Refusal, RefusalClass, RegisteredGeneration};
 pub use replay::{Replayed, asked_by, replay};
 pub use sealed::{Records, Sealed, Sequences};
 pub use snapshot::BadSnapshot;
-pub use state::{OpenLoss, FoldError, Settings, State};
+pub use state::{FoldError, OpenLoss, Settings, State};
 pub use token::Token;
 pub use view::View;
 pub use window::{NodeWindows, Window};

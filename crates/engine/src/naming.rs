@@ -9,8 +9,8 @@ use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
-    ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
+    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
+    QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.

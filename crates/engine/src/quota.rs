@@ -317,9 +317,8 @@ impl Quota {
             return Verdict::Within;
         };
         let holder = self.holder(Some(first.claim.by.user), None);
-        let is_counted = |facts: &ClaimFacts| {
-            self.measure == Measure::Nodes && self.used_on(holder, facts.at.1).is_some()
-        };
+        let is_counted =
+            |facts: &ClaimFacts| self.measure == Measure::Nodes && self.used_on(holder, facts.at.1).is_some();
         let amounts = claims.iter().filter(|facts| !is_counted(facts)).map(|facts| (facts, self.claimed_amount(facts)));
         let refuse_over = |used: Count, requested: Count| match requested {
             0 => None,

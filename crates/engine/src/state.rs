@@ -22,13 +22,13 @@ use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
 use crate::window::Window;
-pub use losses::OpenLoss;
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::codec::DecodeError;
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo,
     Span, Strategy, TenantNo, TenantSettings, TokenNo, UserNo, Weights, fields,
 };
+pub use losses::OpenLoss;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Bound;

@@ -5,8 +5,8 @@ use crate::pass::Finding;
 use crate::tally::{Closed, Stuck, Sums, Tally};
 use leasehold_books::{Balance, BooksError, End, Row};
 use leasehold_meter::QuantaNs;
-use leasehold_model::{ClassNo, LeaseNo, Record, TenantNo};
-use std::collections::VecDeque;
+use leasehold_model::{ClassNo, Instant, LeaseNo, NodeNo, Record, TenantNo};
+use std::collections::{BTreeMap, VecDeque};
 
 /// Access to single rows of the books. Each call may hold a lock, so that none asks for much.
 pub trait BookRows {
@@ -27,6 +27,27 @@ pub enum BooksChecked {
     GivenUp(String),
 }
 
+/// What was corrected in the rows so far.
+#[derive(Default)]
+pub(crate) struct Corrections {
+    /// The corrected ends of closed leases.
+    pub(crate) ends: BTreeMap<u64, Instant>,
+    /// Rows of idle capacity of claims whose ends were corrected, with their ends before that.
+    pub(crate) idle: Vec<IdleRow>,
+}
+
+leasehold_model::fields! {
+    #[derive(Copy)]
+    pub struct IdleRow {
+        pub node: NodeNo,
+        pub tenant: TenantNo,
+        pub class: ClassNo,
+        pub quanta: u64,
+        pub from: Instant,
+        pub to: Instant,
+    }
+}
+
 /// Leases that wait to be compared.
 const PENDING_MAX: usize = 1024;
 
@@ -36,8 +57,9 @@ pub(crate) struct Check {
     pub(crate) tally: Tally,
     /// The next row of the books.
     pub(crate) next_row: u64,
-    /// Idle capacity of claims in the rows so far.
+    /// Idle capacity of claims in the rows so far, as it was before corrections.
     pub(crate) idle: Sums,
+    pub(crate) corrections: Corrections,
     pub(crate) state: BooksChecked,
     rows: VecDeque<Row>,
     pending: Vec<Closed>,
@@ -45,12 +67,17 @@ pub(crate) struct Check {
 
 impl Check {
     pub(crate) fn new(balance: Balance) -> Self {
-        Self::at(balance, Tally::default(), 0, Sums::new(), BooksChecked::Comparing)
+        Self::at(balance, Tally::default(), (0, Sums::new(), Corrections::default()), BooksChecked::Comparing)
     }
 
     /// Where an earlier pass stood.
-    pub(crate) fn at(balance: Balance, tally: Tally, next_row: u64, idle: Sums, state: BooksChecked) -> Self {
-        Self { balance, tally, next_row, idle, state, rows: VecDeque::new(), pending: Vec::new() }
+    pub(crate) fn at(
+        balance: Balance,
+        tally: Tally,
+        (next_row, idle, corrections): (u64, Sums, Corrections),
+        state: BooksChecked,
+    ) -> Self {
+        Self { balance, tally, next_row, idle, corrections, state, rows: VecDeque::new(), pending: Vec::new() }
     }
 
     fn is_comparing(&self) -> bool {
@@ -88,9 +115,13 @@ impl Check {
     /// Compares the leases that were closed, once there are enough, or all of them.
     pub(crate) fn compare(&mut self, all: bool, books: &dyn BookRows) -> Vec<Finding> {
         let mut found = Vec::new();
-        if self.is_comparing() && (all || self.pending.len() >= PENDING_MAX) {
+        if self.is_comparing()
+            && (all || self.pending.len() >= PENDING_MAX || self.tally.corrected.len() >= PENDING_MAX)
+        {
             let pending = std::mem::take(&mut self.pending);
-            if let Err(error) = self.compare_rows(&pending, books, &mut found) {
+            let compared = self.compare_rows(&pending, books, &mut found);
+            let compared = compared.and_then(|()| self.compare_corrections(books, &mut found));
+            if let Err(error) = compared {
                 self.unreadable(&error, &mut found);
             }
         }
@@ -162,10 +193,54 @@ impl Check {
             if row.end != End::Idle {
                 return Ok(Some(row));
             }
-            let amount = QuantaNs::from(row.quanta) * QuantaNs::from(row.held.length().0);
+            let to = row.end_before.unwrap_or(row.held.to);
+            let amount = QuantaNs::from(row.quanta) * QuantaNs::from(to.since(row.held.from).0);
             *self.idle.entry((row.tenant, row.class)).or_default() += amount;
+            if row.end_before.is_some() {
+                let Row { node, tenant, class, quanta, .. } = row;
+                self.corrections.idle.push(IdleRow { node, tenant, class, quanta, from: row.held.from, to });
+            }
         }
         Ok(None)
+    }
+
+    /// Counts and compares the ends of closed leases that were corrected later.
+    fn compare_corrections(&mut self, books: &dyn BookRows, found: &mut Vec<Finding>) -> Result<(), BooksError> {
+        if !self.is_comparing() {
+            return Ok(());
+        }
+        for (lease, last_seen) in std::mem::take(&mut self.tally.corrected) {
+            let Some(row) = books.leases_of(&[lease])?.pop() else {
+                found.push(Finding::Books { what: format!("lease-{} was corrected and is not in the books", lease.0) });
+                continue;
+            };
+            let before = self.corrections.ends.get(&lease.0).copied();
+            let before = before.or(row.end_before).unwrap_or(row.held.to);
+            let to = before.min(last_seen).max(row.held.from);
+            let less = QuantaNs::from(row.quanta) * QuantaNs::from(before.since(to).0);
+            let sum = self.tally.ended.entry((row.tenant, row.class)).or_default();
+            *sum = sum.saturating_sub(less);
+            self.corrections.ends.insert(lease.0, to);
+            // It may have been corrected again, after the record at which the books were fixed.
+            if row.held.to > to {
+                let (books, records) = (row.held.to.to_string(), to.to_string());
+                found.push(Finding::Lease { lease, figure: "held_until", books, records });
+            }
+        }
+        Ok(())
+    }
+
+    /// Subtracts the idle capacity of claims that ended after their nodes were last seen.
+    fn subtract_corrected_claims(&mut self) {
+        for (node, last_seen) in std::mem::take(&mut self.tally.corrected_claims) {
+            for row in self.corrections.idle.iter_mut().filter(|row| row.node == node) {
+                let to = row.to.min(last_seen).max(row.from);
+                let less = QuantaNs::from(row.quanta) * QuantaNs::from(row.to.since(to).0);
+                let sum = self.idle.entry((row.tenant, row.class)).or_default();
+                *sum = sum.saturating_sub(less);
+                row.to = to;
+            }
+        }
     }
 
     /// All records that the books had processed were counted: compares what is left, and the totals.
@@ -185,6 +260,7 @@ impl Check {
             }
             Ok(None) => {}
         }
+        self.subtract_corrected_claims();
         found.extend(self.totals());
         self.state = BooksChecked::Compared;
         found

@@ -1,6 +1,6 @@
 //! A pass as bytes, so that it goes on after a restart. Whoever keeps them authenticates them.
 
-use crate::check::{BooksChecked, Check};
+use crate::check::{BooksChecked, Check, Corrections};
 use crate::tally::{Lease, OPEN_MAX, Phase, Sums, Tally};
 use leasehold_books::{Balance, End};
 use leasehold_journal::ScrubPlace;
@@ -8,9 +8,11 @@ use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::{ClassNo, Instant, TenantNo};
 
 /// Raised whenever the bytes change their meaning.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// More payers and classes than any journal has.
 const SUMS_MAX: usize = 1 << 24;
+/// More allocations that are not over, or corrected ends, than any journal has.
+const LIST_MAX: usize = 1 << 32;
 
 pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
     let mut out = Vec::with_capacity(4096 + check.tally.open.len() * 72);
@@ -39,6 +41,12 @@ pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
         put_varint(*number, &mut out);
         put_lease(lease, &mut out);
     }
+    put_list(check.tally.corrected.iter().copied(), &mut out);
+    put_list(check.tally.corrected_claims.iter().copied(), &mut out);
+    check.tally.evictor.put(&mut out);
+    put_list(check.tally.allocations.iter().map(|(number, known)| (*number, *known)), &mut out);
+    put_list(check.corrections.ends.iter().map(|(lease, end)| (*lease, *end)), &mut out);
+    put_list(check.corrections.idle.iter().copied(), &mut out);
     out
 }
 
@@ -65,8 +73,21 @@ fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
         let number = r.varint()?;
         tally.open.insert(number, get_lease(r)?);
     }
+    tally.corrected = get_list(r)?;
+    tally.corrected_claims = get_list(r)?;
+    tally.evictor = Field::get(r)?;
+    tally.allocations = get_list(r)?.into_iter().collect();
+    let corrections = Corrections { ends: get_list(r)?.into_iter().collect(), idle: get_list(r)? };
     r.finish()?;
-    Ok((place, Check::at(balance, tally, next_row, idle, state)))
+    Ok((place, Check::at(balance, tally, (next_row, idle, corrections), state)))
+}
+
+fn put_list<T: Field>(list: impl ExactSizeIterator<Item = T>, out: &mut Vec<u8>) {
+    put_varint(list.len() as u64, out);
+    list.for_each(|one| one.put(out));
+}
+fn get_list<T: Field>(r: &mut Reader<'_>) -> Result<Vec<T>, DecodeError> {
+    (0..r.count(LIST_MAX)?).map(|_| T::get(r)).collect()
 }
 
 type Line = (TenantNo, ClassNo, u128);

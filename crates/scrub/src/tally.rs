@@ -7,7 +7,9 @@ use leasehold_books::End;
 use leasehold_meter::{QuantaNs, Window};
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::codec::Field;
-use leasehold_model::{ClassNo, Instant, LeaseNo, NodeNo, ProjectNo, Reason, Record, TenantNo};
+use leasehold_model::{
+    AllocationNo, AttemptEnd, ClassNo, Instant, LeaseNo, NodeNo, ProjectNo, Reason, Record, TenantNo,
+};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 
@@ -75,6 +77,20 @@ pub(crate) struct Tally {
     pub(crate) ended: Sums,
     /// Leases that were closed.
     pub(crate) closed: u64,
+    /// Leases that were closed and are billed to an earlier instant since, in the order of the records.
+    pub(crate) corrected: Vec<(LeaseNo, Instant)>,
+    /// Nodes with claims that had ended and are billed to an earlier instant since.
+    pub(crate) corrected_claims: Vec<(NodeNo, Instant)>,
+    /// The last decision to evict, and the tenant that it was made for.
+    pub(crate) evictor: Option<(u64, TenantNo)>,
+    /// Who submitted the allocations that are not over, and the leases of their last attempts.
+    pub(crate) allocations: BTreeMap<u64, Submitted>,
+}
+
+leasehold_model::fields! {
+    /// An allocation that is not over.
+    #[derive(Copy)]
+    pub struct Submitted { pub tenant: TenantNo, pub first_lease: u64, pub leases: u32 }
 }
 
 /// The fields of a grant that are compared as one.
@@ -108,8 +124,8 @@ impl Tally {
             Body::Released(released) => {
                 for lease in released.leases.leases() {
                     let end = match self.lease(lease)?.revoked {
-                        // Within the grace of an eviction.
-                        End::ReleasedEvicted => End::ReleasedEvicted,
+                        // Within the grace of an eviction, or because the work could not be started.
+                        end @ (End::ReleasedEvicted | End::FailedStart) => end,
                         _ => End::Released,
                     };
                     self.end(lease, record, end, released.closed, closed)?;
@@ -122,11 +138,17 @@ impl Tally {
             }
             Body::Revoked(revoked) => {
                 for lease in &revoked.leases.0 {
-                    // Since rules version 4 a victim is charged as preempted even if it is released before grace ends.
+                    // Since rules version 4 a victim is charged as preempted even if it is released before grace ends,
+                    // and in full if it was evicted for its own tenant.
                     let charged = revoked.belongs_to.is_some();
-                    self.lease(*lease)?.revoked = match record.reason.map_or(End::Revoked, end_for) {
-                        End::Preempted if charged => End::ReleasedEvicted,
-                        end => end,
+                    let evictor = self.evictor;
+                    let lease = self.lease(*lease)?;
+                    lease.revoked = match record.reason {
+                        Some(Reason::Preempted { by }) if charged && evictor == Some((by, lease.tenant)) => {
+                            End::EvictedByOwn
+                        }
+                        Some(Reason::Preempted { .. }) if charged => End::ReleasedEvicted,
+                        reason => reason.map_or(End::Revoked, end_for),
                     };
                 }
             }
@@ -137,7 +159,11 @@ impl Tally {
                         End::ReleasedEvicted => End::Preempted,
                         end => end,
                     };
-                    let end = record.reason.map_or(revoked, end_for);
+                    let end = match (record.reason.map(end_for), revoked) {
+                        (Some(End::NodeLost), _) => End::NodeLost,
+                        (_, End::EvictedByOwn) => End::EvictedByOwn,
+                        (reason, revoked) => reason.unwrap_or(revoked),
+                    };
                     self.end(*lease, record, end, started.closed, closed)?;
                 }
             }
@@ -149,6 +175,31 @@ impl Tally {
                     (lease.phase, lease.fenced) = (Phase::Fenced, true);
                 }
             }
+            Body::EndsCorrected(ended) => {
+                for lease in &ended.leases.0 {
+                    self.correct(*lease, record.effective_at);
+                }
+            }
+            Body::ClaimEndCorrected(ended) => self.corrected_claims.push((ended.node, record.effective_at)),
+            Body::AllocationSubmitted(_) => {
+                let tenant = record.identity.tenant.ok_or(Stuck::Contradiction("a submission without a tenant"))?;
+                self.allocations.insert(record.sequence, Submitted { tenant, first_lease: 0, leases: 0 });
+            }
+            Body::AllocationPlaced(placed) => {
+                if let Some(known) = self.allocations.get_mut(&placed.allocation.0) {
+                    (known.first_lease, known.leases) = (placed.first_lease.0, placed.leases);
+                }
+            }
+            Body::PreemptionDecided(decided) => self.note_evictor(record, decided.allocation),
+            Body::ReservationTakenOver(taken) => self.note_evictor(record, taken.allocation),
+            Body::AllocationFailed(failed) => {
+                let known = self.allocations.remove(&failed.allocation.0);
+                if let Some(of) = known.filter(|_| failed.end == AttemptEnd::FailedStart) {
+                    self.fail_start(of);
+                }
+            }
+            Body::AllocationCompleted(over) => drop(self.allocations.remove(&over.allocation.0)),
+            Body::AllocationCancelled(over) => drop(self.allocations.remove(&over.allocation.0)),
             // These change neither who holds a lease nor for how long.
             leasehold_model::setup_kinds!()
             | Body::ActivityReported(_)
@@ -160,8 +211,6 @@ impl Tally {
             | Body::WindowStarted(_)
             | Body::WindowEnded(_)
             | Body::WindowAnnounced(_)
-            | Body::EndsCorrected(_)
-            | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)
             | Body::NodeLost(_)
             | Body::NodeReturned(_)
@@ -174,24 +223,45 @@ impl Tally {
             | Body::NodeQuarantined(_)
             | Body::QuarantineCleared(_)
             | Body::Denied(_)
-            | Body::AllocationSubmitted(_)
             | Body::AllocationDenied(_)
-            | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_)
             | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_)
             | Body::AllocationRequeued(_)
-            | Body::AllocationCompleted(_)
-            | Body::AllocationFailed(_)
-            | Body::AllocationCancelled(_)
             | Body::Preempted(_)
-            | Body::PreemptionDecided(_)
             | Body::ReservationDropped(_)
-            | Body::ReservationTakenOver(_)
             | Body::Unknown { .. } => {}
         }
         Ok(())
+    }
+
+    fn note_evictor(&mut self, record: &Record, allocation: AllocationNo) {
+        self.evictor = self.allocations.get(&allocation.0).map(|known| (record.sequence, known.tenant));
+    }
+
+    /// The leases of an attempt that could not be started, unless they were being evicted.
+    fn fail_start(&mut self, of: Submitted) {
+        for number in (of.first_lease..).take(of.leases as usize) {
+            let lease = self.open.get_mut(&number);
+            let evicted = |lease: &Lease| matches!(lease.revoked, End::ReleasedEvicted | End::EvictedByOwn);
+            if let Some(lease) = lease.filter(|lease| !evicted(lease)) {
+                lease.revoked = End::FailedStart;
+            }
+        }
+    }
+
+    /// A lease that has ended is billed to an instant at the most. One that is closed is not known here any more.
+    fn correct(&mut self, number: LeaseNo, last_seen: Instant) {
+        let Some(lease) = self.open.get_mut(&number.0) else {
+            self.corrected.push((number, last_seen));
+            return;
+        };
+        let before = held(lease, lease.to);
+        lease.to = lease.to.min(last_seen).max(lease.from);
+        let less = before - held(lease, lease.to);
+        let key = (lease.tenant, lease.class);
+        *self.ended.entry(key).or_default() -= less;
     }
 
     fn lease(&mut self, lease: LeaseNo) -> Result<&mut Lease, Stuck> {

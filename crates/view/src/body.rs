@@ -135,9 +135,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("loss_sequence", count(corrected.loss))
             .named("node", corrected.node)
             .field("claim_sequence", count(corrected.claim)),
-        Body::LossSettled(settled) => {
-            new().field("loss_sequence", count(settled.loss)).named("node", settled.node)
-        }
+        Body::LossSettled(settled) => new().field("loss_sequence", count(settled.loss)).named("node", settled.node),
         Body::RateCardPut(put) => rates::card(new(), directory, put),
         Body::RateCardDeleted(gone) => new().field("card_id", gone.card),
         Body::ChargePolicyPut(put) => rates::policy(new(), directory, put),

@@ -3,9 +3,10 @@
 use crate::drawn;
 use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
-    ClaimNodes, CompleteAllocation, ConfirmTeardown, DeleteCeiling, FailStart, IssueToken, LoseNode, Nothing, PutCeiling, PutChargePolicy,
-    PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent, ReleaseOne,
-    RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation, UpdateTenant,
+    ClaimNodes, CompleteAllocation, ConfirmTeardown, DeleteCeiling, FailStart, IssueToken, LoseNode, Nothing,
+    PutCeiling, PutChargePolicy, PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser,
+    RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke,
+    SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;

@@ -157,8 +157,12 @@ fn custody() -> BoxedStrategy<Body> {
 fn losses() -> BoxedStrategy<Body> {
     let node = || u32s().prop_map(NodeNo);
     prop_oneof![
-        (u64s(), leases(), some_belongs_to())
-            .prop_map(|(loss, leases, belongs_to)| EndsCorrected { loss, leases, belongs_to }.into()),
+        (u64s(), leases(), some_belongs_to()).prop_map(|(loss, leases, belongs_to)| EndsCorrected {
+            loss,
+            leases,
+            belongs_to
+        }
+        .into()),
         (u64s(), node(), u64s()).prop_map(|(loss, node, claim)| ClaimEndCorrected { loss, node, claim }.into()),
         (u64s(), node()).prop_map(|(loss, node)| LossSettled { loss, node }.into()),
     ]

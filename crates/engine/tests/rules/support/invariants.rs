@@ -2,8 +2,8 @@
 
 use leasehold_engine::{Custody, Engine, Lease, Phase, Quota, Readers, State};
 use leasehold_model::{
-    Amount, Body, CeilingMode, Fraction, FurtherScope, Instant, LeaseNo, Measure, NodeNo, NodeScope, PoolNo,
-    Priority, Record,
+    Amount, Body, CeilingMode, Fraction, FurtherScope, Instant, LeaseNo, Measure, NodeNo, NodeScope, PoolNo, Priority,
+    Record,
 };
 use std::collections::BTreeSet;
 

@@ -13,9 +13,9 @@ use super::values::weights;
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    ClaimNodes, Command, CompleteAllocation, ConfirmTeardown, FailStart, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
-    PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
-    ReportWipe, RequestLease, ReserveNodes, Revoke, SubmitAllocation, UpdateTenant,
+    ClaimNodes, Command, CompleteAllocation, ConfirmTeardown, FailStart, IssueToken, LoseNode, Percent, PutClass,
+    PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint,
+    ReportCondition, ReportWipe, RequestLease, ReserveNodes, Revoke, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::{PerPriority, PoolQueue};
