@@ -8,13 +8,14 @@ use leasehold_model::{Instant, NodeNo};
 
 impl World {
     /// Generations of a node increase by one, also after an agent was detached.
-    pub(crate) fn agent_registered(&mut self, registered: &AgentRegistered) -> Checked {
+    pub(crate) fn agent_registered(&mut self, registered: &AgentRegistered, stamp: Instant) -> Checked {
         let number = registered.node;
         let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
         let (last, next) = (node.last_generation, registered.generation);
         demand!(next == last + 1, "generation", "{next} on {number} after {last}");
         node.last_generation = next;
         node.agent = Some((next, registered.instance));
+        self.shows_life(number, stamp);
         Ok(())
     }
 
@@ -34,6 +35,7 @@ impl World {
         demand!(node.agent.is_some(), "condition", "{number} has no agent");
         demand!(node.condition != new, "condition", "{number} is in that condition already");
         let before = std::mem::replace(&mut node.condition, new);
+        self.shows_life(number, stamp);
         self.heats(number, of_report(before, new), stamp);
         self.report_stands(number, stamp);
         Ok(())

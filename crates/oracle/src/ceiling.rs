@@ -2,7 +2,7 @@
 //!
 //! The cost of an ended lease follows from the cards in force. The reserved amount of a held lease follows from the
 //! cards that were known when its deadline was last set, or when the ceiling was created. So all changes of cards are
-//! kept.
+//! kept. What claims count under the ceilings of projects is in `ceiling_claims.rs`.
 
 use crate::accounts::price_by;
 use crate::foretell::{Told, sealed};
@@ -42,15 +42,15 @@ pub(crate) struct CardChange {
 
 /// Capacity to be priced.
 #[derive(Clone, Copy)]
-struct Held {
-    class: ClassNo,
-    quanta: u64,
-    pool: PoolNo,
-    priority: Priority,
+pub(crate) struct Held {
+    pub(crate) class: ClassNo,
+    pub(crate) quanta: u64,
+    pub(crate) pool: PoolNo,
+    pub(crate) priority: Priority,
 }
 
 fn held(lease: &Lease) -> Held {
-    Held { class: lease.class, quanta: lease.quanta, pool: lease.pool, priority: lease.priority }
+    Held { class: lease.class, quanta: lease.quanta, pool: lease.pool, priority: lease.priced_as }
 }
 
 const MINUTE: u64 = 60_000_000_000;
@@ -89,7 +89,7 @@ impl World {
     }
 
     /// The cards that were known after a record.
-    fn cards_known(&self, sequence: u64) -> Vec<&RateCardPut> {
+    pub(crate) fn cards_known(&self, sequence: u64) -> Vec<&RateCardPut> {
         let mut cards: BTreeMap<u32, &RateCardPut> = BTreeMap::new();
         for change in self.card_changes.iter().filter(|change| change.sequence <= sequence) {
             match &change.put {
@@ -101,7 +101,14 @@ impl World {
     }
 
     /// Priced interval by interval; the sum is rounded up to a billionth once.
-    fn cost(&self, what: Held, from: Instant, to: Instant, currency: Currency, cards: &[&RateCardPut]) -> Amount {
+    pub(crate) fn cost(
+        &self,
+        what: Held,
+        from: Instant,
+        to: Instant,
+        currency: Currency,
+        cards: &[&RateCardPut],
+    ) -> Amount {
         if to <= from {
             return Amount::ZERO;
         }
@@ -127,15 +134,20 @@ impl World {
         scope.0 == lease.project && (scope.1.is_none() || scope.1 == lease.app_instance)
     }
 
-    /// The cost of ended leases.
-    pub(crate) fn spent(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
+    /// The cost of ended leases, and what claims have cost so far.
+    pub(crate) fn spent(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
         let cards = self.cards_known(u64::MAX);
         let ended = self.leases.iter().filter(|lease| Self::is_over(scope, lease));
         let cost = |lease: &Lease| {
             let from = lease.granted_at.max(ceiling.since);
-            Some(self.cost(held(lease), from, lease.ended_at?, ceiling.put.currency, &cards))
+            let to = match self.left_to_claims_since(scope, lease.sensitive) {
+                None => lease.ended_at?,
+                Some(since) => lease.ended_at.unwrap_or(since).min(since),
+            };
+            Some(self.cost(held(lease), from, to, ceiling.put.currency, &cards))
         };
-        ended.filter_map(cost).sum()
+        let leases: Amount = ended.filter_map(cost).sum();
+        self.claims_under(scope, ceiling, now).into_values().fold(leases, |sum, (spent, _)| sum.saturating_add(spent))
     }
 
     /// The amount that is reserved for a held lease.
@@ -147,19 +159,35 @@ impl World {
 
     pub(crate) fn reserved(&self, scope: Scope, ceiling: &Ceiling) -> BTreeMap<LeaseNo, Amount> {
         let live = self.leases.iter().filter(|lease| lease.phase.is_held() && Self::is_over(scope, lease));
+        let live = live.filter(|lease| self.left_to_claims_since(scope, lease.sensitive).is_none());
         live.map(|lease| (lease.number, self.reserved_for(ceiling, lease))).collect()
     }
 
-    /// Hard ceilings of a project and an app instance, the project's first.
-    fn hard(&self, project: ProjectNo, app: Option<AppInstanceNo>) -> Vec<(Scope, &Ceiling)> {
-        let scopes = [Some((project, None)), app.map(|app| (project, Some(app)))];
-        let known = scopes.into_iter().flatten().filter_map(|scope| Some((scope, self.ceilings.get(&scope)?)));
-        known.filter(|(_, ceiling)| ceiling.put.mode == CeilingMode::Hard).collect()
+    /// Everything that is reserved, for leases and for claims.
+    pub(crate) fn reserved_in_all(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
+        let leases = self.reserved(scope, ceiling).into_values().sum::<Amount>();
+        let claims = self.claims_under(scope, ceiling, now).into_values();
+        claims.fold(leases, |sum, (_, reserved)| sum.saturating_add(reserved))
     }
 
-    fn judge(&self, scope: Scope, ceiling: &Ceiling, requested: Amount) -> Option<DenyCause> {
-        let (spent, reserved) =
-            (self.spent(scope, ceiling), self.reserved(scope, ceiling).into_values().sum::<Amount>());
+    /// Hard ceilings that apply to work of a project and an app instance, the project's first. Those of projects do not
+    /// apply to sensitive work, because they count the claims of its nodes.
+    pub(crate) fn hard(
+        &self,
+        project: ProjectNo,
+        app: Option<AppInstanceNo>,
+        sensitive: bool,
+    ) -> Vec<(Scope, &Ceiling)> {
+        let scopes = [Some((project, None)), app.map(|app| (project, Some(app)))];
+        let known = scopes.into_iter().flatten().filter_map(|scope| Some((scope, self.ceilings.get(&scope)?)));
+        known
+            .filter(|(_, ceiling)| ceiling.put.mode == CeilingMode::Hard)
+            .filter(|(scope, _)| self.left_to_claims_since(*scope, sensitive).is_none())
+            .collect()
+    }
+
+    pub(crate) fn judge(&self, scope: Scope, ceiling: &Ceiling, requested: Amount, now: Instant) -> Option<DenyCause> {
+        let (spent, reserved) = (self.spent(scope, ceiling, now), self.reserved_in_all(scope, ceiling, now));
         let amount = ceiling.put.amount;
         let passes = requested == Amount::ZERO || spent.0 + reserved.0 + requested.0 <= amount.0;
         (!passes).then_some(DenyCause::Ceiling { app_instance: scope.1, spent, reserved, requested, amount })
@@ -176,34 +204,36 @@ impl World {
     pub(crate) fn request_cost_refusal(&self, facts: &RequestFacts, now: Instant) -> Option<DenyCause> {
         let named = facts.pool.or_else(|| Some(self.nodes.get(&facts.node?)?.put.pool));
         let cards = self.cards_known(u64::MAX);
-        self.hard(facts.project, facts.app_instance).into_iter().find_map(|(scope, ceiling)| {
+        let priority = self.priced_as(facts.priority, facts.sensitive);
+        self.hard(facts.project, facts.app_instance, facts.sensitive).into_iter().find_map(|(scope, ceiling)| {
             let requested = self.dearest(named, |pool| {
                 let one = |(class, quanta): &(ClassNo, u64)| {
-                    let what = Held { class: *class, quanta: *quanta, pool, priority: facts.priority };
+                    let what = Held { class: *class, quanta: *quanta, pool, priority };
                     self.cost(what, now, now.saturating_add(facts.ttl), ceiling.put.currency, &cards)
                 };
                 let allows = facts.ttl <= self.grant_ttl_max(pool, facts.priority);
                 allows.then(|| facts.asks.iter().map(one).sum())
             });
-            self.judge(scope, ceiling, requested)
+            self.judge(scope, ceiling, requested, now)
         })
     }
 
     /// The ceiling that denies a gang, if any, at the most expensive instant of the minute.
     pub(crate) fn gang_cost_refusal(&self, demand: &Demand, now: Instant) -> Option<DenyCause> {
         let spec = demand.spec.as_ref()?;
-        self.hard(demand.project, spec.app_instance).into_iter().find_map(|(scope, ceiling)| {
+        self.hard(demand.project, spec.app_instance, spec.sensitive).into_iter().find_map(|(scope, ceiling)| {
             let requested = self.gang_cost(spec, ceiling.put.currency, now);
-            self.judge(scope, ceiling, requested)
+            self.judge(scope, ceiling, requested, now)
         })
     }
 
     fn gang_cost(&self, spec: &AllocationSpec, currency: Currency, now: Instant) -> Amount {
         let cards = self.cards_known(u64::MAX);
+        let priority = self.priced_as(spec.priority, spec.sensitive);
         let one = self.dearest(spec.pool, |pool| {
             let ttl = self.gang_ttl(pool, spec)?;
             let ask = |(class, quanta): &(ClassNo, leasehold_model::Quanta)| {
-                let what = Held { class: *class, quanta: quanta.0, pool, priority: spec.priority };
+                let what = Held { class: *class, quanta: quanta.0, pool, priority };
                 let at = |at: Instant| self.cost(what, at, at.saturating_add(ttl), currency, &cards);
                 turning_points(&cards, ttl, now).into_iter().map(at).max().unwrap_or_default()
             };
@@ -218,23 +248,30 @@ impl World {
             return Ok(());
         }
         let cards = self.cards_known(record.sequence);
-        for (scope, ceiling) in self.hard(lease.project, lease.app_instance) {
+        for (scope, ceiling) in self.hard(lease.project, lease.app_instance, lease.sensitive) {
             let from = lease.granted_at.max(ceiling.since);
             let cost = self.cost(held(lease), from, until, ceiling.put.currency, &cards);
             let requested = cost.saturating_sub(self.reserved_for(ceiling, lease));
-            let refusal = self.judge(scope, ceiling, requested);
+            let refusal = self.judge(scope, ceiling, requested, record.stamp);
             demand!(refusal.is_none(), "ceiling", "{} to {until}: {refusal:?}", lease.number);
         }
         Ok(())
     }
 
     /// Whether a renewal may have been refused for its cost: some ceiling has these figures and would be exceeded.
-    pub(crate) fn stands_against(&self, lease: LeaseNo, requested: Amount, used: Amount, amount: Amount) -> bool {
+    pub(crate) fn stands_against(
+        &self,
+        lease: LeaseNo,
+        requested: Amount,
+        used: Amount,
+        amount: Amount,
+        now: Instant,
+    ) -> bool {
         let Some(lease) = self.lease(lease).filter(|lease| lease.phase.is_held()) else { return false };
-        self.hard(lease.project, lease.app_instance).into_iter().any(|(scope, ceiling)| {
-            let sum = self.reserved(scope, ceiling).into_values().sum::<Amount>();
+        self.hard(lease.project, lease.app_instance, lease.sensitive).into_iter().any(|(scope, ceiling)| {
+            let sum = self.reserved_in_all(scope, ceiling, now);
             ceiling.put.amount == amount
-                && self.spent(scope, ceiling).saturating_add(sum) == used
+                && self.spent(scope, ceiling, now).saturating_add(sum) == used
                 && requested > Amount::ZERO
                 && used.saturating_add(requested) > amount
         })
@@ -274,15 +311,16 @@ impl World {
 
     /// Checks the figures of a denial, and that the request could not be paid even if all reserved money were
     /// returned.
-    pub(crate) fn check_denied_for_cost(&self, record: &Record, cause: DenyCause) -> Checked {
+    pub(crate) fn check_denied_for_cost(&self, record: &Record, cause: DenyCause, sensitive: bool) -> Checked {
         let DenyCause::Ceiling { app_instance, spent, requested, amount, .. } = cause else {
             unreachable!("asked for")
         };
         let project = found!(record.identity.project, "denial", "a denial without a project");
-        let hard = self.hard(project, app_instance);
+        let hard = self.hard(project, app_instance, sensitive);
         let known = hard.into_iter().find(|(scope, _)| scope.1 == app_instance);
         let (scope, ceiling) = found!(known, "denial", "{project} has no hard ceiling for {app_instance:?}");
-        demand!(self.judge(scope, ceiling, requested) == Some(cause), "denial", "{cause:?} does not hold");
+        let judged = self.judge(scope, ceiling, requested, record.stamp);
+        demand!(judged == Some(cause), "denial", "{cause:?} does not hold");
         demand!(
             spent.saturating_add(requested) > amount,
             "denial",

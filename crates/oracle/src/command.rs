@@ -1,6 +1,7 @@
 //! Rules over all records of one command. Some of them can be checked only after its last record.
 
 use crate::acts::Line;
+use crate::holder::Holder;
 use crate::lease::{Lease, Phase};
 use crate::violation::{Checked, demand};
 use crate::world::World;
@@ -30,6 +31,8 @@ pub(crate) struct Command {
     pub(crate) key: Option<IdempotencyKey>,
     /// Allocations of which it revoked a lease.
     pub(crate) revoked_of: BTreeSet<AllocationNo>,
+    /// Whose leases it named as ended after a loss, and how many in the last record.
+    pub(crate) corrected: Vec<(Holder, usize)>,
     /// The records that must follow, exactly.
     pub(crate) script: VecDeque<Line>,
 }

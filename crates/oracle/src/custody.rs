@@ -36,6 +36,8 @@ pub enum Custody {
         since: Instant,
         /// The sequence of the record that claimed it.
         sequence: u64,
+        /// How long the claimer expects to keep it.
+        until: Option<Instant>,
     },
     /// Released; the wipe must be confirmed by `limit_at`.
     Wiping {
@@ -115,8 +117,12 @@ impl World {
         (!has_claim).then_some("sensitive_needs_claim")
     }
 
-    /// The claimed nodes that a quota on nodes counts. Quotas on classes or priorities do not count them.
+    /// The claimed nodes that a quota on nodes counts. Before rules version 4 quotas on classes or priorities did not
+    /// count them.
     pub(crate) fn nodes_claimed_under(&self, quota: &Quota, who: Who) -> BTreeSet<NodeNo> {
+        if self.is_by_rules_4() {
+            return self.claimed_nodes(quota, who).into_iter().collect();
+        }
         let scope = &quota.put.scope;
         let counts = |node: &Node| match node.custody {
             Custody::Claimed { tenant, project, user, .. } => {
@@ -131,6 +137,9 @@ impl World {
 
     /// The quota that refuses a claim, if any. A claim has no end, so it never uses a burst.
     fn claim_exceeds(&self, by: Claimer, project: ProjectNo, nodes: &[NodeNo]) -> Option<QuotaNo> {
+        if self.is_by_rules_4() {
+            return self.quota_against_claim(by, project, nodes);
+        }
         let stands_against = |quota: &Quota| {
             let scope = &quota.put.scope;
             let applies = quota.put.measure == Measure::Nodes && counts_claims(scope, by.0, project, by.1);
@@ -172,8 +181,9 @@ impl World {
         &self,
         by: Claimer,
         project: ProjectNo,
-        nodes: &[NodeNo],
+        (nodes, until): (&[NodeNo], Option<Instant>),
         by_operator: bool,
+        now: Instant,
     ) -> Option<&'static str> {
         if let Some(fault) = nodes.iter().find_map(|node| self.fault_of_claim_on(*node, by, by_operator)) {
             return Some(fault);
@@ -182,10 +192,17 @@ impl World {
         if self.sensitive_pool_size.is_some_and(|limit| (in_pool + nodes.len()) as u64 > limit) {
             return Some("sensitive_pool_full");
         }
-        self.claim_exceeds(by, project, nodes).map(|_| "claim_over_quota")
+        let over_quota = self.claim_exceeds(by, project, nodes).map(|_| "claim_over_quota");
+        over_quota.or_else(|| self.fault_of_claim_cost(project, nodes, until, now))
     }
 
-    pub(crate) fn foretell_claim(&self, caller: &Caller, nodes: &[NodeNo], by_operator: bool) -> Told {
+    pub(crate) fn foretell_claim(
+        &self,
+        caller: &Caller,
+        (nodes, until): (&[NodeNo], Option<Instant>),
+        by_operator: bool,
+        now: Instant,
+    ) -> Told {
         let tenant = caller.tenant.ok_or("tenant_required")?;
         self.tenants.get(&tenant).ok_or("unknown_tenant")?;
         let project = caller.project.ok_or("project_required")?;
@@ -193,11 +210,12 @@ impl World {
         let user = caller.user.ok_or("sensitive_needs_user")?;
         self.users.get(&user).filter(|own| own.tenant == tenant).ok_or("unknown_user")?;
         let nodes = in_order(nodes)?;
-        if let Some(fault) = self.fault_of_claim((tenant, user), project, &nodes, by_operator) {
+        if let Some(fault) = self.fault_of_claim((tenant, user), project, (&nodes, until), by_operator, now) {
             return Err(fault);
         }
         let resumed = self.resumed_by_claim(&nodes).into_iter().map(Body::from);
-        let bodies = std::iter::once(NodesClaimed { nodes: Nodes(nodes.clone()) }.into()).chain(resumed).collect();
+        let claimed = NodesClaimed { nodes: Nodes(nodes.clone()), until };
+        let bodies = std::iter::once(claimed.into()).chain(resumed).collect();
         Ok(Foretold::Sealed { tenant: caller.tenant, bodies })
     }
 
@@ -315,14 +333,16 @@ impl World {
         demand!(own, "unknown-user", "{tenant} has no {user}");
         demand!(in_order(nodes).as_ref() == Ok(nodes), "claim", "{nodes:?}");
         // Only an operator may claim drained nodes, and the same append resumes them.
-        let fault = self.fault_of_claim((tenant, user), project, nodes, true);
+        let until = claimed.until;
+        let fault = self.fault_of_claim((tenant, user), project, (nodes, until), true, record.stamp);
         demand!(fault.is_none(), "claim", "must be refused: {fault:?}");
         for resumed in self.resumed_by_claim(nodes) {
             command.script.push_back(Line::of_caller(resumed, record.stamp));
         }
         for node in nodes {
             let (since, sequence) = (record.stamp, record.sequence);
-            self.pass(*node, Custody::Claimed { tenant, project, user, since, sequence });
+            self.pass(*node, Custody::Claimed { tenant, project, user, since, sequence, until });
+            self.claim_begins(record, *node);
         }
         Ok(())
     }
@@ -345,6 +365,7 @@ impl World {
         }
         let since = record.stamp;
         for (node, ended) in ended {
+            self.claim_ends(record, node);
             self.pass(node, Custody::Wiping { since, limit_at: since.saturating_add(WIPE_DEADLINE), ended });
         }
         Ok(())
@@ -359,6 +380,7 @@ impl World {
 
     pub(crate) fn node_wiped(&mut self, record: &Record, wiped: &NodeWiped) -> Checked {
         self.check_wiping(record, wiped.node, wiped.claim)?;
+        self.shows_life(wiped.node, record.stamp);
         self.pass(wiped.node, Custody::Open);
         Ok(())
     }

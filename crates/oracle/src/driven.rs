@@ -265,6 +265,7 @@ impl Driver {
 
     fn lose(&mut self, node: NodeNo) {
         let last_seen = Instant(self.now.0 - self.dice.below(5_000_000_000).min(self.now.0));
+        let last_seen = self.oracle.world.nodes[&node].last_sign.map_or(last_seen, |sign| sign.max(last_seen));
         self.put(body::NodeLost { node, last_seen });
         let closed = self.oracle.world.nodes[&node].is_immediate();
         let on_it = |l: &&crate::lease::Lease| l.node == node && l.phase.is_held();
@@ -317,7 +318,10 @@ impl Driver {
             ..Caller::default()
         };
         let (caller, wish) = match self.oracle.world.nodes[&node].custody {
-            Custody::Open => (of(TenantNo(tenant), ProjectNo(tenant), UserNo(tenant)), Wish::ClaimNodes(nodes.0)),
+            Custody::Open => (
+                of(TenantNo(tenant), ProjectNo(tenant), UserNo(tenant)),
+                Wish::ClaimNodes { nodes: nodes.0, until: None, by_operator: false },
+            ),
             Custody::Claimed { tenant, project, user, .. } => (of(tenant, project, user), Wish::ReleaseNodes(nodes.0)),
             Custody::Wiping { .. } => {
                 let clean = self.dice.below(2) == 0;

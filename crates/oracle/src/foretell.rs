@@ -14,8 +14,9 @@ use leasehold_model::body::{
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Prices};
 use leasehold_model::{
-    AllocationNo, AllocationSpec, Body, Budgets, Instant, Level, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo,
-    QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota, WindowNo,
+    AllocationNo, AllocationSpec, Body, Budgets, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo,
+    ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
+    WindowNo,
 };
 
 /// The caller of a command.
@@ -53,9 +54,12 @@ pub enum Wish {
         throttled: bool,
     },
     DetachAgent(NodeNo),
-    ClaimNodes(Vec<NodeNo>),
-    /// An operator's claim for a user.
-    ClaimForUser(Vec<NodeNo>),
+    ClaimNodes {
+        nodes: Vec<NodeNo>,
+        until: Option<Instant>,
+        /// An operator's claim for a user.
+        by_operator: bool,
+    },
     ReleaseNodes(Vec<NodeNo>),
     ReportWipe {
         node: NodeNo,
@@ -65,6 +69,21 @@ pub enum Wish {
     ClearQuarantine(NodeNo),
     ReserveNodes(WindowWish),
     UnreserveNodes(WindowNo),
+    LoseNode {
+        node: NodeNo,
+        last_seen: Instant,
+    },
+    /// Names what ended on a lost node after it was last seen.
+    SettleLoss {
+        loss: u64,
+        leases: Vec<LeaseNo>,
+    },
+    /// The work of an allocation could not be started; without a generation an operator says so.
+    FailStart {
+        allocation: AllocationNo,
+        node: Option<NodeNo>,
+        generation: Option<u64>,
+    },
     DeleteNode(NodeNo),
     DeleteTenant(TenantNo),
     DeleteProject(ProjectNo),
@@ -209,8 +228,14 @@ impl World {
                 self.check_generation(*node, *generation)?;
                 Ok(Foretold::Open)
             }
-            Wish::ClaimNodes(nodes) => self.foretell_claim(caller, nodes, false),
-            Wish::ClaimForUser(nodes) => self.foretell_claim(caller, nodes, true),
+            Wish::ClaimNodes { nodes, until, by_operator } => {
+                self.foretell_claim(caller, (nodes, *until), *by_operator, now)
+            }
+            Wish::LoseNode { node, last_seen } => self.foretell_loss(*node, *last_seen, now),
+            Wish::SettleLoss { loss, leases } => self.foretell_settling(*loss, leases),
+            Wish::FailStart { allocation, node, generation } => {
+                self.foretell_failed_start(caller, *allocation, *node, *generation)
+            }
             Wish::ReleaseNodes(nodes) => self.foretell_giving_back(caller, nodes),
             Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(*node, *generation, *clean),
             Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),

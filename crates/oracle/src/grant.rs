@@ -1,7 +1,7 @@
 //! Checks grants and denials by recomputing everything (SEMANTICS 4).
 
 use crate::holder::correlation;
-use crate::lease::{Lease, Phase};
+use crate::lease::{Lease, Phase, priced_as};
 use crate::quota::Ruling;
 use crate::request::{Expected, RequestFacts};
 use crate::violation::{Broken, Checked, broken, demand, found};
@@ -40,11 +40,14 @@ impl World {
                 quanta: member.quanta.0,
                 devices: member.devices,
                 priority: granted.priority,
+                priced_as: priced_as(granted),
                 tag: tag.clone(),
                 granted_at: record.stamp,
                 expires_at: record.stamp.saturating_add(granted.ttl),
                 phase: Phase::Active,
                 ended_at: None,
+                end_effective: None,
+                billed_to: None,
                 granted_by: record.sequence,
                 ended_by: None,
                 grace: Span::ZERO,
@@ -178,7 +181,8 @@ impl World {
     /// named, labels were required or the work was sensitive, so all combinations are tried.
     pub(crate) fn denied(&self, record: &Record, denied: &Denied) -> Checked {
         let anywhere = facts_of_denial(record, denied)?;
-        if let Some(fault) = self.fault_of(&anywhere) {
+        let sensitive = RequestFacts { sensitive: true, ..anywhere.clone() };
+        if let (Some(fault), Some(_)) = (self.fault_of(&anywhere), self.fault_of(&sensitive)) {
             broken!("denial-of-invalid", "an invalid request is refused, not denied: {fault}");
         }
         let expected = self.expect_request(&anywhere, record.stamp);

@@ -1,6 +1,6 @@
 //! One lease. Closed leases are kept for usage.
 
-use leasehold_model::body::Correlation;
+use leasehold_model::body::{Correlation, Granted};
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
     UserNo,
@@ -53,6 +53,11 @@ impl Phase {
     }
 }
 
+/// The priority by which granted leases are priced (SEMANTICS 11, "Claims").
+pub(crate) fn priced_as(granted: &Granted) -> Priority {
+    if granted.sensitive && granted.rules_version >= 4 { Priority::Guaranteed } else { granted.priority }
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     pub(crate) number: LeaseNo,
@@ -72,12 +77,18 @@ pub(crate) struct Lease {
     pub(crate) quanta: u64,
     pub(crate) devices: u64,
     pub(crate) priority: Priority,
+    /// The priority by which it is priced: guaranteed for sensitive leases since rules version 4.
+    pub(crate) priced_as: Priority,
     /// The tenant's accounting tag at the grant.
     pub(crate) tag: Option<Name>,
     pub(crate) granted_at: Instant,
     pub(crate) expires_at: Instant,
     pub(crate) phase: Phase,
     pub(crate) ended_at: Option<Instant>,
+    /// The effective instant of its end, which may lie before its grant if its node was lost.
+    pub(crate) end_effective: Option<Instant>,
+    /// Its node turned out to be lost before its end: it is billed up to this instant only.
+    pub(crate) billed_to: Option<Instant>,
     /// The sequences of its grant and of the record of its end.
     pub(crate) granted_by: u64,
     pub(crate) ended_by: Option<u64>,
@@ -98,6 +109,7 @@ impl Lease {
     pub(crate) fn end(&mut self, at: Instant, by: u64) {
         assert!(self.ended_at.is_none(), "{} ends once", self.number);
         self.ended_by = Some(by);
+        self.end_effective = Some(at);
         self.ended_at = Some(at.min(self.expires_at).max(self.granted_at));
     }
 

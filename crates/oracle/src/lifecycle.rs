@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 impl World {
     /// Checks that the leases exist, are sorted, and belong to the tenant of the record: a record contains data of one
     /// tenant only (SEMANTICS 3).
-    fn check_leases(&self, record: &Record, numbers: &[LeaseNo]) -> Checked {
+    pub(crate) fn check_leases(&self, record: &Record, numbers: &[LeaseNo]) -> Checked {
         demand!(!numbers.is_empty(), "leases", "the list of leases is empty");
         demand!(numbers.is_sorted_by(|a, b| a < b), "leases", "{numbers:?} is not sorted");
         for number in numbers {
@@ -248,6 +248,10 @@ impl World {
         for number in numbers {
             self.lease_mut(*number).close();
             command.must_close.remove(number);
+        }
+        // An agent, or an operator in its place, said so; a node without an agent says nothing.
+        if !self.nodes[&torn.node].is_immediate() {
+            self.shows_life(torn.node, record.stamp);
         }
         Ok(())
     }

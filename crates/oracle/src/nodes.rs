@@ -1,11 +1,11 @@
-//! Nodes: when they may be created, changed, drained, lost and deleted (SEMANTICS 1 and 3).
+//! Nodes: when they may be created, changed, drained and deleted (SEMANTICS 1 and 3). Losses are in `loss.rs`.
 
 use crate::capacity::share_of_device;
 use crate::violation::{Checked, demand, found};
 use crate::world::{Node, World};
+use leasehold_model::NodeNo;
 use leasehold_model::body::NodePut;
 use leasehold_model::limits::{CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, LABELS_PER_NODE_MAX, QUANTA_PER_NODE_MAX};
-use leasehold_model::{Instant, NodeNo};
 
 impl World {
     pub(crate) fn node_put(&mut self, put: &NodePut) -> Checked {
@@ -91,17 +91,6 @@ impl World {
         let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
         demand!(node.drained != drained, "node-already", "{number} already has drained = {drained}");
         node.drained = drained;
-        Ok(())
-    }
-
-    pub(crate) fn node_lost(&mut self, number: NodeNo, last_seen: Instant, stamp: Instant) -> Checked {
-        let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
-        demand!(!node.lost, "node-already", "{number} is already lost");
-        demand!(last_seen <= stamp, "last-seen", "last seen at {last_seen}, after {stamp}");
-        node.lost = true;
-        // The loss heats the node.
-        self.heats(number, 500, stamp);
-        self.report_falls(number, stamp);
         Ok(())
     }
 

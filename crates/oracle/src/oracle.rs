@@ -74,8 +74,15 @@ impl Oracle {
     }
 
     /// Whether a ceiling refuses a renewal with these figures.
-    pub fn stands_against(&self, lease: LeaseNo, requested: Amount, used: Amount, amount: Amount) -> bool {
-        self.world.stands_against(lease, requested, used, amount)
+    pub fn stands_against(
+        &self,
+        lease: LeaseNo,
+        requested: Amount,
+        used: Amount,
+        amount: Amount,
+        now: Instant,
+    ) -> bool {
+        self.world.stands_against(lease, requested, used, amount, now)
     }
 
     /// Checks, between commands, that the last command is complete and no timer is overdue.
@@ -118,6 +125,7 @@ impl Oracle {
         if self.command.script.is_empty() {
             self.world.fill_reservations();
         }
+        self.world.follow_claims(record);
         self.world.follow_episodes(record.stamp);
         self.world.follow_overage(record.stamp);
         self.world.follow_assurances(record);
@@ -225,6 +233,8 @@ impl Oracle {
             at == stamp || at == last_seen
         } else if let (Body::TeardownStarted(_), Some((_, last_seen))) = (&record.body, self.command.lost) {
             at == last_seen
+        } else if let Some(loss) = loss_corrected_by(record) {
+            self.world.losses.get(&loss).is_some_and(|loss| at == loss.last_seen)
         } else {
             at == stamp
         };
@@ -275,11 +285,14 @@ impl Oracle {
             Body::NodeDrained(body) => world.set_drained(body.node, true),
             Body::NodeResumed(body) => world.set_drained(body.node, false),
             Body::NodeLost(body) => {
-                world.node_lost(body.node, body.last_seen, record.stamp)?;
+                world.node_lost(record, body)?;
                 command.lost = Some((body.node, body.last_seen));
                 Ok(())
             }
             Body::NodeReturned(body) => world.node_returned(body.node),
+            Body::EndsCorrected(body) => world.ends_corrected(command, record, body),
+            Body::ClaimEndCorrected(body) => world.claim_end_corrected(record, body),
+            Body::LossSettled(body) => world.loss_settled(body),
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),
             Body::SensitiveChanged(body) => world.sensitive_changed(body),
             Body::NodesClaimed(body) => world.nodes_claimed(command, record, body),
@@ -287,7 +300,7 @@ impl Oracle {
             Body::NodeWiped(body) => world.node_wiped(record, body),
             Body::NodeQuarantined(body) => world.node_quarantined(record, body),
             Body::QuarantineCleared(body) => world.quarantine_cleared(body.node),
-            Body::AgentRegistered(body) => world.agent_registered(body),
+            Body::AgentRegistered(body) => world.agent_registered(body, record.stamp),
             Body::AgentDetached(body) => world.agent_detached(body.node, record.stamp),
             Body::TokenIssued(body) => world.token_issued(record, body),
             Body::TokenRevoked(body) => world.token_revoked(record, body),
@@ -366,6 +379,9 @@ impl Oracle {
         }
         self.started = Some((started.epoch, started.rules_version));
         self.world.rules_version = Some(started.rules_version);
+        if self.world.is_by_rules_4() {
+            self.world.rules_4_since.get_or_insert((record.stamp, record.sequence));
+        }
         self.world.restart_limits(record.stamp);
         let numbers: Vec<_> = self.world.nodes.keys().copied().collect();
         numbers.into_iter().for_each(|node| self.world.report_stands(node, record.stamp));
@@ -386,6 +402,17 @@ impl Oracle {
         let known = self.started.is_none_or(|(_, rules)| rules == version);
         demand!(known, "rules-version", "{version} is not the version of the running process");
         Ok(())
+    }
+}
+
+/// The loss whose consequences a record corrects; it takes effect when the node was last seen.
+fn loss_corrected_by(record: &Record) -> Option<u64> {
+    if let Body::EndsCorrected(body) = &record.body {
+        Some(body.loss)
+    } else if let Body::ClaimEndCorrected(body) = &record.body {
+        Some(body.loss)
+    } else {
+        None
     }
 }
 
@@ -421,5 +448,8 @@ fn moves_queue(record: &Record) -> bool {
             | Body::RateCardPut(_)
             | Body::RateCardDeleted(_)
             | Body::ChargePolicyPut(_)
+            | Body::EndsCorrected(_)
+            | Body::ClaimEndCorrected(_)
+            | Body::LossSettled(_)
     )
 }

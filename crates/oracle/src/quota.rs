@@ -67,7 +67,7 @@ fn is_held_by<T: PartialEq>(scope: &Option<HolderScope<T>>, holder: &Option<T>) 
 }
 
 /// Whether a scope has this priority.
-fn has_priority(scope: &QuotaScope, priority: Priority) -> bool {
+pub(crate) fn has_priority(scope: &QuotaScope, priority: Priority) -> bool {
     match (scope.priority, scope.further.and_above) {
         (None, _) => true,
         (Some(only), false) => only == priority,
@@ -110,9 +110,10 @@ pub(crate) fn is_within(scope: &QuotaScope, (pool, node): NodeInPool) -> bool {
 }
 
 impl World {
-    /// Whether a lease is in a scope.
+    /// Whether a lease is in a scope. Since rules version 4 sensitive leases are in none: the claim of their node counts.
     pub(crate) fn covers(&self, scope: &QuotaScope, lease: &Lease) -> bool {
-        scope.tenant == lease.tenant
+        !(lease.sensitive && self.is_by_rules_4())
+            && scope.tenant == lease.tenant
             && scope.project.is_none_or(|project| project == lease.project)
             && self.has_class(scope, lease.class)
             && scope.pool.is_none_or(|pool| pool == lease.pool)
@@ -124,7 +125,7 @@ impl World {
             }
     }
 
-    fn has_class(&self, scope: &QuotaScope, class: ClassNo) -> bool {
+    pub(crate) fn has_class(&self, scope: &QuotaScope, class: ClassNo) -> bool {
         scope.class.is_none_or(|own| own == class)
             && scope.further.kind.is_none_or(|kind| self.classes[&class].kind == kind)
     }
@@ -141,7 +142,7 @@ impl World {
     }
 
     /// Quanta of a class in the parts in which a quota counts.
-    fn in_parts(&self, quota: &Quota, class: ClassNo, quanta: u64) -> u128 {
+    pub(crate) fn in_parts(&self, quota: &Quota, class: ClassNo, quanta: u64) -> u128 {
         let per_unit = if quota.put.scope.further.kind.is_some() { self.classes[&class].quanta_per_unit } else { 1 };
         u128::from(quanta) * u128::from(self.unit_parts(quota) / per_unit)
     }
@@ -156,7 +157,10 @@ impl World {
     pub(crate) fn used(&self, quota: &Quota, on: Option<NodeNo>, who: Who) -> u128 {
         let leases = || self.counted(quota, on, who);
         match quota.put.measure {
-            Measure::Quanta => leases().iter().map(|lease| self.in_parts(quota, lease.class, lease.quanta)).sum(),
+            Measure::Quanta => {
+                let leased = leases().iter().map(|lease| self.in_parts(quota, lease.class, lease.quanta)).sum::<u128>();
+                leased + self.claimed_part(quota, on, who)
+            }
             Measure::Leases => leases().len() as u128,
             Measure::Nodes => self.nodes_counted(quota, who).len() as u128,
             Measure::Allocations => self.allocations_counted(quota, who),
@@ -204,7 +208,8 @@ impl World {
         let (user, app) = demand.who;
         self.quotas.values().find_map(|quota| {
             let scope = &quota.put.scope;
-            let could_count = scope.tenant == demand.tenant
+            let could_count = !self.is_left_to_claims(quota, demand)
+                && scope.tenant == demand.tenant
                 && scope.project.is_none_or(|project| project == demand.project)
                 && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
                 && has_priority(scope, demand.priority)
@@ -219,10 +224,16 @@ impl World {
         })
     }
 
+    /// Whether a quota counts the claims of the nodes that a request uses instead of the request (SEMANTICS 11).
+    fn is_left_to_claims(&self, quota: &Quota, demand: &Demand) -> bool {
+        self.is_by_rules_4() && demand.claimer.is_some() && quota.put.measure != Measure::Allocations
+    }
+
     /// Whether a quota counts a request; for quotas that depend on nodes, if it is placed there.
     pub(crate) fn counts(&self, quota: &Quota, demand: &Demand, place: Option<NodeInPool>) -> bool {
         let scope = &quota.put.scope;
-        scope.tenant == demand.tenant
+        !self.is_left_to_claims(quota, demand)
+            && scope.tenant == demand.tenant
             && scope.project.is_none_or(|project| project == demand.project)
             && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
             && has_priority(scope, demand.priority)
@@ -384,9 +395,13 @@ impl World {
         Fraction::new(sum, parts)
     }
 
-    /// Whether the use of a burst quota is above its base limit. It counts everybody together.
+    /// Whether the use of a burst quota is above its base limit. It counts everybody together. Claims alone never are
+    /// (SEMANTICS 11).
     fn exceeds_base(&self, quota: &Quota, base: u64) -> bool {
-        self.used(quota, None, (None, None)) > u128::from(base) * u128::from(self.unit_parts(quota))
+        let everybody = (None, None);
+        let used = self.used(quota, None, everybody);
+        let has_other_use = used > self.claimed_part(quota, None, everybody);
+        used > u128::from(base) * u128::from(self.unit_parts(quota)) && has_other_use
     }
 
     /// After each record: a burst starts when use exceeds the base limit. The time at or below the base limit counts

@@ -1,11 +1,13 @@
 //! The standing of a tenant in the queue: its recent usage, by a pass over all leases (SEMANTICS 4).
 //!
 //! Computed at the last whole minute, over a window that starts on a whole hour, in 2^-20 GPUs or nodes times
-//! nanoseconds. A node counts from the start of a tenant's first lease on it to the end of the last.
+//! nanoseconds. A node counts from the start of a tenant's first lease on it to the end of the last. Since rules version
+//! 4 claims count instead of the sensitive leases on their nodes.
 
+use crate::claim::Counted;
 use crate::lease::Lease;
 use crate::world::World;
-use leasehold_model::{Budgets, Instant, NodeNo, ResourceKind, TenantNo};
+use leasehold_model::{Budgets, ClassNo, Instant, NodeNo, ResourceKind, TenantNo};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -20,9 +22,12 @@ fn overlap(range: &Range<u64>, window: &Range<u64>) -> u128 {
     u128::from(range.end.min(window.end).saturating_sub(range.start.max(window.start)))
 }
 
-/// The interval from its grant to its end, without an end if it is still held.
-fn held(lease: &Lease) -> Range<u64> {
-    lease.granted_at.0..lease.ended_at.map_or(u64::MAX, |at| at.0)
+/// A lease as budgets count it: its interval, without an end if it is still held, and the sequence of the record that
+/// ended it.
+struct Held<'a> {
+    lease: &'a Lease,
+    range: Range<u64>,
+    ended_by: u64,
 }
 
 /// 1 up to 80 % of the budget, falling linearly to a twentieth at 120 %.
@@ -39,29 +44,55 @@ fn factor(used: u128, hours: u64) -> u128 {
 }
 
 impl World {
-    fn gpu_time(&self, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
+    /// The leases of a tenant, or of all. Sensitive ones count up to the instant from which on claims do.
+    fn leases_held<'a>(&'a self, of: Option<TenantNo>) -> Vec<Held<'a>> {
+        let claims_count = self.claims_count_since();
         let leases = self.leases.iter().filter(|lease| of.is_none_or(|of| of == lease.tenant));
-        let level = |lease: &Lease| match self.classes.get(&lease.class) {
-            Some(spec) if spec.kind == ResourceKind::Gpu => {
-                u128::from(lease.quanta) * ONE / u128::from(spec.quanta_per_unit)
+        let held = |lease: &'a Lease| {
+            let mut end = lease.ended_at.map_or(u64::MAX, |at| at.0);
+            let mut ended_by = lease.ended_by.unwrap_or(u64::MAX);
+            if let Some((since, sequence)) = claims_count.filter(|_| lease.sensitive) {
+                if lease.granted_by > sequence {
+                    return None;
+                }
+                (end, ended_by) = (end.min(since.0), ended_by.min(sequence));
             }
-            _ => 0,
+            Some(Held { lease, range: lease.granted_at.0..end, ended_by })
         };
-        leases.map(|lease| level(lease) * overlap(&held(lease), window)).sum()
+        leases.filter_map(held).collect()
+    }
+
+    /// In 2^-20 GPUs; zero for other classes.
+    fn gpus(&self, class: ClassNo, quanta: u64) -> u128 {
+        match self.classes.get(&class) {
+            Some(spec) if spec.kind == ResourceKind::Gpu => u128::from(quanta) * ONE / u128::from(spec.quanta_per_unit),
+            _ => 0,
+        }
+    }
+
+    fn gpu_time(&self, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
+        let leases = self.leases_held(of).into_iter();
+        let leased: u128 =
+            leases.map(|held| self.gpus(held.lease.class, held.lease.quanta) * overlap(&held.range, window)).sum();
+        let level = |counted: &Counted| counted.iter().map(|(class, quanta)| self.gpus(*class, *quanta)).sum::<u128>();
+        let claims = self.claimed_time(of).into_iter();
+        leased + claims.map(|(_, range, counted)| level(&counted) * overlap(&range, window)).sum::<u128>()
     }
 
     fn node_time(&self, of: TenantNo, window: &Range<u64>) -> u128 {
-        let own = || self.leases.iter().filter(|lease| lease.tenant == of);
-        let nodes: BTreeSet<NodeNo> = own().map(|lease| lease.node).collect();
-        nodes.iter().map(|node| Self::time_on(own().filter(|lease| lease.node == *node), window)).sum()
+        let own = self.leases_held(Some(of));
+        let nodes: BTreeSet<NodeNo> = own.iter().map(|held| held.lease.node).collect();
+        let on = |node: &NodeNo| Self::time_on(own.iter().filter(|held| held.lease.node == *node), window);
+        let claims = self.claimed_time(Some(of)).into_iter();
+        nodes.iter().map(on).sum::<u128>() + claims.map(|(_, range, _)| ONE * overlap(&range, window)).sum::<u128>()
     }
 
     /// Merges leases into one interval if one was granted before the end of another was recorded.
-    fn time_on<'a>(leases: impl Iterator<Item = &'a Lease>, window: &Range<u64>) -> u128 {
+    fn time_on<'a>(leases: impl Iterator<Item = &'a Held<'a>>, window: &Range<u64>) -> u128 {
         let mut sum = 0;
         let mut stretch: Option<(Range<u64>, u64)> = None;
-        for lease in leases {
-            let (own, known) = (held(lease), lease.ended_by.unwrap_or(u64::MAX));
+        for Held { lease, range: own, ended_by: known } in leases {
+            let (own, known) = (own.clone(), *known);
             match &mut stretch {
                 // Leases are in the order of their grants.
                 Some((range, until)) if lease.granted_by < *until => {

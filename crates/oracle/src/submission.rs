@@ -289,4 +289,28 @@ impl World {
         };
         refused.map_or(Ok(Foretold::Stands), Err)
     }
+
+    /// The expected answer to the report of an agent or an operator that work could not be started.
+    pub(crate) fn foretell_failed_start(
+        &self,
+        caller: &Caller,
+        number: AllocationNo,
+        node: Option<NodeNo>,
+        generation: Option<u64>,
+    ) -> Told {
+        if let Some(node) = node.filter(|_| generation.is_some()) {
+            self.check_generation(node, generation)?;
+        }
+        let visible = |found: &&Allocation| caller.tenant.is_none_or(|tenant| tenant == found.tenant);
+        let own = |found: &&Allocation| caller.project.is_none_or(|project| project == found.project);
+        let found = self.allocations.get(&number).filter(visible).filter(own).ok_or("allocation_not_found")?;
+        let held_on = |node: NodeNo| self.gang_of(found).any(|lease| lease.phase.is_held() && lease.node == node);
+        match found.state {
+            state if state.is_over() => Err("allocation_over"),
+            state if !state.is_placed() => Err("allocation_not_running"),
+            state if state != AllocationState::Staging => Err("allocation_not_staging"),
+            _ if node.is_some_and(|node| !held_on(node)) => Err("allocation_not_on_node"),
+            _ => Ok(Foretold::Stands),
+        }
+    }
 }

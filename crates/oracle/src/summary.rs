@@ -98,6 +98,7 @@ pub struct QuotaLine {
 pub struct CeilingLine {
     pub put: CeilingPut,
     pub since: Instant,
+    /// Without what claims have cost since they last changed.
     pub spent: Amount,
     /// The reserved amount of each held lease.
     pub reserved: BTreeMap<LeaseNo, Amount>,
@@ -314,7 +315,8 @@ impl World {
         let line = |scope, ceiling: &Ceiling| CeilingLine {
             put: ceiling.put.clone(),
             since: ceiling.since,
-            spent: self.spent(scope, ceiling),
+            // At the first instant nothing has accrued since the last change of what a claim counts.
+            spent: self.spent(scope, ceiling, Instant(0)),
             reserved: self.reserved(scope, ceiling),
         };
         self.ceilings.iter().map(|(scope, ceiling)| (*scope, line(*scope, ceiling))).collect()

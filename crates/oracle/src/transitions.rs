@@ -5,7 +5,7 @@ use crate::allocation::Allocation;
 use crate::command::Command;
 use crate::gang::Occupancy;
 use crate::holder::correlation;
-use crate::lease::{Lease, Phase};
+use crate::lease::{Lease, Phase, priced_as};
 use crate::quota::Demand;
 use crate::reservation::Reservation;
 use crate::violation::{Broken, Checked, broken, demand, found};
@@ -105,7 +105,7 @@ impl World {
     /// expected quota is checked where the whole submission is known.
     pub(crate) fn allocation_denied(&self, record: &Record, denied: &AllocationDenied) -> Checked {
         if let DenyCause::Ceiling { .. } = denied.cause {
-            return self.check_denied_for_cost(record, denied.cause);
+            return self.check_denied_for_cost(record, denied.cause, denied.spec.sensitive);
         }
         let (quota, limit, is_over) = match denied.cause {
             DenyCause::Quota { quota, used, requested, limit } => (quota, limit, used + requested > limit),
@@ -180,11 +180,14 @@ impl World {
                 quanta: member.quanta.0,
                 devices: member.devices,
                 priority: granted.priority,
+                priced_as: priced_as(granted),
                 tag: tag.clone(),
                 granted_at: record.stamp,
                 expires_at,
                 phase: Phase::Active,
                 ended_at: None,
+                end_effective: None,
+                billed_to: None,
                 granted_by: record.sequence,
                 ended_by: None,
                 grace: Span::ZERO,
@@ -247,12 +250,25 @@ impl World {
     }
 
     pub(crate) fn failed(&mut self, record: &Record, failed: &AllocationFailed, was_foretold: bool) -> Checked {
+        if !was_foretold && failed.end == AttemptEnd::FailedStart {
+            return self.failed_to_start(record, failed);
+        }
         if !was_foretold {
             let status = failed.exit_status;
             let reported = failed.end == AttemptEnd::Reported && status.is_some_and(|s| (1..=255).contains(&s));
             demand!(reported, "exit-status", "{} with {status:?}", failed.end);
         }
         let found = self.in_state(record, failed.allocation, AllocationState::is_placed)?;
+        found.state = AllocationState::Failed;
+        Ok(())
+    }
+
+    /// The work could not be started (SEMANTICS 11). That its leases are released is checked after the command.
+    fn failed_to_start(&mut self, record: &Record, failed: &AllocationFailed) -> Checked {
+        demand!(self.is_by_rules_4(), "failed-start", "earlier rules do not know it");
+        let empty = failed.exit_status.is_none() && failed.storage_written == 0;
+        demand!(empty, "failed-start", "work that never ran has no results: {failed:?}");
+        let found = self.in_state(record, failed.allocation, |state| state == AllocationState::Staging)?;
         found.state = AllocationState::Failed;
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// The half-open billed interval of a lease, as known at `now`.
 fn billed(lease: &Lease, now: Instant) -> Range<Instant> {
-    let end = lease.ended_at.unwrap_or(lease.expires_at.min(now));
+    let end = lease.billed_to.or(lease.ended_at).unwrap_or(lease.expires_at.min(now));
     lease.granted_at..end.max(lease.granted_at)
 }
 

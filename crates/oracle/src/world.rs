@@ -3,9 +3,11 @@
 use crate::allocation::Allocation;
 use crate::assurance::Assurances;
 use crate::ceiling::{CardChange, Ceiling, Scope};
+use crate::claim::Claim;
 use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
+use crate::loss::Loss;
 use crate::queue::Heads;
 use crate::window::Window;
 use leasehold_model::body::{
@@ -35,6 +37,8 @@ pub(crate) struct Node {
     pub(crate) last_generation: u64,
     pub(crate) condition: Condition,
     pub(crate) custody: Custody,
+    /// The last sealed sign of life (SEMANTICS 11, "Lost nodes").
+    pub(crate) last_sign: Option<Instant>,
 }
 
 impl Node {
@@ -49,6 +53,7 @@ impl Node {
             last_generation: 0,
             condition,
             custody: Custody::Open,
+            last_sign: None,
         }
     }
 
@@ -94,6 +99,8 @@ pub(crate) struct World {
     pub(crate) settings: SettingsChanged,
     /// The rules version of the running process; none before the first start.
     pub(crate) rules_version: Option<u32>,
+    /// The instant and the sequence of the first start with rules version 4.
+    pub(crate) rules_4_since: Option<(Instant, u64)>,
     /// The most nodes that may be claimed or being wiped.
     pub(crate) sensitive_pool_size: Option<u64>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
@@ -121,6 +128,10 @@ pub(crate) struct World {
     pub(crate) ceilings: BTreeMap<Scope, Ceiling>,
     /// All leases, closed ones included, in order of number.
     pub(crate) leases: Vec<Lease>,
+    /// Losses after which something is still to be named, by the sequence of their records.
+    pub(crate) losses: BTreeMap<u64, Loss>,
+    /// All claims of nodes, ended ones included, in order of sequence.
+    pub(crate) claims: Vec<Claim>,
     /// Everything that heated a node, and how fast heat decays.
     pub(crate) heatings: Vec<(Instant, Heating)>,
     /// The deadline of the last teardown that each node did not confirm in time.
@@ -144,6 +155,7 @@ impl World {
         Self {
             settings,
             rules_version: None,
+            rules_4_since: None,
             sensitive_pool_size: None,
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),
@@ -162,6 +174,8 @@ impl World {
             card_changes: Vec::new(),
             ceilings: BTreeMap::new(),
             leases: Vec::new(),
+            claims: Vec::new(),
+            losses: BTreeMap::new(),
             heatings: Vec::new(),
             missed: BTreeMap::new(),
             allocations: BTreeMap::new(),

@@ -2,17 +2,22 @@
 
 use crate::requests::small;
 use crate::wishes::some_generation;
-use leasehold_engine::command::ReportWipe;
+use leasehold_engine::command::{ClaimNodes, ReportWipe};
 use leasehold_engine::{Claim, Command, Custody, Node, State};
 use leasehold_model::body::{AllocationRequeued, AllocationSuspended, Body};
-use leasehold_model::{AllocationNo, Identity, LeaseNo, NodeNo, ProjectNo, QuarantineCause, Record, TenantNo, UserNo};
+use leasehold_model::{
+    AllocationNo, Identity, Instant, LeaseNo, NodeNo, ProjectNo, QuarantineCause, Record, TenantNo, UserNo,
+};
 use leasehold_oracle::Dice;
 use std::collections::{BTreeMap, BTreeSet};
+
+const MINUTE: u64 = 60_000_000_000;
 
 pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
     match dice.below(20) {
         0..8 => {
             let (identity, nodes) = (claiming(state, dice), claimable(state, dice));
+            let nodes = ClaimNodes { until: expected_end(state), ..nodes.into() };
             (identity, by_operator(state, &nodes).unwrap_or(Command::ClaimNodes(nodes)))
         }
         8..14 => {
@@ -34,14 +39,29 @@ pub(crate) fn any(state: &State, dice: &mut Dice) -> (Identity, Command) {
 
 /// The claim of an operator instead, at times of drained nodes. It is drawn from a die of its own: another draw would
 /// change what every kept seed does.
-fn by_operator(state: &State, nodes: &[NodeNo]) -> Option<Command> {
+fn by_operator(state: &State, claim: &ClaimNodes) -> Option<Command> {
     let mut dice = Dice::new(state.size() << 7 ^ state.last_stamp().0);
     if !dice.one_in(3) {
         return None;
     }
     let empty = |node: &&Node| node.is_drained() && node.custody == Custody::Open && !node.has_leases();
     let drained: Vec<NodeNo> = state.nodes().filter(empty).map(|node| node.number).collect();
-    Some(Command::ClaimForUser(if drained.is_empty() || dice.one_in(3) { nodes.to_vec() } else { drained }))
+    let claim = claim.clone();
+    let instead = !drained.is_empty() && !dice.one_in(3);
+    Some(Command::ClaimForUser(if instead { ClaimNodes { nodes: drained, ..claim } } else { claim }))
+}
+
+/// How long a claimer expects to keep its nodes: mostly a few minutes, so that some claims outlast it. From a die of its
+/// own, too.
+fn expected_end(state: &State) -> Option<Instant> {
+    let mut dice = Dice::new(state.size() << 11 ^ state.last_stamp().0);
+    let now = state.last_stamp().0;
+    match dice.below(12) {
+        0..4 => None,
+        4 => Some(Instant(now.saturating_sub(dice.below(2_000_000_000)))),
+        5 => Some(Instant((now / MINUTE + 1 + dice.below(4)) * MINUTE)),
+        _ => Some(Instant(now + dice.below(5 * MINUTE))),
+    }
 }
 
 /// A random claimer with the project of its claim, or another project of the tenant. `None` if there is no claim.

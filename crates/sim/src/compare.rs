@@ -145,8 +145,8 @@ fn custody(custody: Custody) -> leasehold_oracle::Custody {
     match custody {
         Custody::Open => Told::Open,
         Custody::Claimed(claim) => {
-            let leasehold_engine::Claim { by, project, since, sequence } = claim;
-            Told::Claimed { tenant: by.tenant, project, user: by.user, since, sequence }
+            let leasehold_engine::Claim { by, project, since, sequence, until } = claim;
+            Told::Claimed { tenant: by.tenant, project, user: by.user, since, sequence, until }
         }
         Custody::Wiping { since, limit_at, claim } => {
             let ended = (claim.by.tenant, claim.project, claim.by.user, claim.sequence);

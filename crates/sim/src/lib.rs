@@ -12,6 +12,7 @@ mod compare;
 mod fault_disk;
 mod gangs;
 mod life;
+mod losses;
 mod maintenance;
 mod prices;
 mod readings;

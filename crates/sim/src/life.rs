@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{readings, requests};
+use crate::{losses, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -230,10 +230,19 @@ impl Truth {
         if let Err(Unsealed::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. })) = reply
             && matches!(&asked.renews, Some(1))
         {
-            if !self.oracle.stands_against(*lease, *requested, *used, *amount) {
+            if !self.oracle.stands_against(*lease, *requested, *used, *amount, now) {
                 return Err(format!("no ceiling stands against {lease}: {reply:?}"));
             }
             *self.tally.foretold.entry("ceiling_exceeded").or_insert(0) += 1;
+        }
+        if let Err(Unsealed::Refused(Refusal::ClaimOverCeiling { requested, used, amount, .. })) = reply
+            && let (Wish::ClaimNodes { nodes, until: Some(until), .. }, Some(project)) =
+                (&asked.wish, asked.caller.project)
+        {
+            let figures = (*requested, *used, *amount);
+            if !self.oracle.stands_against_claim(project, (nodes, *until), figures, now) {
+                return Err(format!("no ceiling stands against {:?}: {reply:?}", asked.wish));
+            }
         }
         if let Foretold::Refused(code) = foretold {
             *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);
@@ -328,6 +337,11 @@ impl Life<'_> {
         Ok(!disk.has_stopped())
     }
 
+    /// Whether something was decided that the oracle has not seen.
+    fn is_deciding(&self) -> bool {
+        self.flying.is_some() || !self.pending.is_empty()
+    }
+
     fn in_flight(&self) -> usize {
         self.flying.as_ref().map_or(0, Pending::bytes)
     }
@@ -359,6 +373,15 @@ impl Life<'_> {
         }
         if dice.one_in(3) {
             requests.make_contiguous().reverse();
+        }
+        if !self.is_deciding() {
+            // The daemon settles losses from its books, which have read everything by then.
+            let losses = self.truth.oracle.open_losses();
+            let settle = self.now.read(|state| losses::settle(state, &losses, now));
+            if let Some(command) = settle {
+                let request = Request::new(Identity::default(), command);
+                requests.push_front((Asked::new(&request, None, None), request));
+            }
         }
         self.truth.tally.requests += requests.len() as u64;
         // Requests that do not fit into the batch are dropped, as if the caller had disconnected.
@@ -526,7 +549,7 @@ impl Life<'_> {
     /// Invariant 1: the state is the fold of the journal, bit for bit. The deciding state equals the durable one only
     /// if nothing is in flight.
     fn check_replay(&self) -> Step<()> {
-        if self.flying.is_some() || !self.pending.is_empty() {
+        if self.is_deciding() {
             return Ok(());
         }
         let mut fresh = State::new();

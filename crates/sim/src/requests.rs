@@ -1,6 +1,6 @@
 //! Random requests from the seed: mostly valid, sometimes invalid.
 
-use crate::{ceilings, claims, gangs, maintenance, wishes};
+use crate::{ceilings, claims, gangs, losses, maintenance, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
     ReleaseOne, RenewOne, RequestLease, Revoke,
@@ -238,7 +238,7 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     } else {
         about_leases(state, now, dice)
     };
-    if let Some(command) = maintenance::instead(state, now) {
+    if let Some(command) = maintenance::instead(state, now).or_else(|| losses::instead(state, now)) {
         return (Identity::default(), command, None);
     }
     identity.token = wishes::some_token(state, dice);

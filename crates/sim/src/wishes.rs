@@ -34,8 +34,19 @@ pub(crate) fn wish(command: &Command) -> Wish {
             throttled: report.throttled,
         },
         Command::DetachAgent(node) => Wish::DetachAgent(*node),
-        Command::ClaimNodes(nodes) => Wish::ClaimNodes(nodes.clone()),
-        Command::ClaimForUser(nodes) => Wish::ClaimForUser(nodes.clone()),
+        Command::ClaimNodes(claim) => {
+            Wish::ClaimNodes { nodes: claim.nodes.clone(), until: claim.until, by_operator: false }
+        }
+        Command::ClaimForUser(claim) => {
+            Wish::ClaimNodes { nodes: claim.nodes.clone(), until: claim.until, by_operator: true }
+        }
+        Command::LoseNode(lost) => Wish::LoseNode { node: lost.node, last_seen: lost.last_seen },
+        Command::SettleLoss(settle) => {
+            Wish::SettleLoss { loss: settle.loss, leases: settle.leases.iter().map(|ended| ended.lease).collect() }
+        }
+        Command::FailStart(failed) => {
+            Wish::FailStart { allocation: failed.allocation, node: failed.node, generation: failed.generation }
+        }
         Command::ReleaseNodes(nodes) => Wish::ReleaseNodes(nodes.clone()),
         Command::ReportWipe(report) => {
             Wish::ReportWipe { node: report.node, generation: report.generation, clean: report.clean }
@@ -105,7 +116,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
         | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_)
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
-        | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_) | Command::LoseNode(_)
+        | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_)
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
         | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }

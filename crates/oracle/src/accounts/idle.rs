@@ -10,6 +10,8 @@ use leasehold_model::{ClassNo, Instant, Name, NodeNo, Priority, ProjectNo, Recor
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     node: NodeNo,
+    /// The sequence of its record.
+    sequence: u64,
     tenant: TenantNo,
     project: ProjectNo,
     user: Option<UserNo>,
@@ -25,6 +27,7 @@ impl Accounts {
         let tenant = record.identity.tenant.expect("a claim has a tenant");
         self.claims.push(Claim {
             node,
+            sequence: record.sequence,
             tenant,
             project: record.identity.project.expect("a claim has a project"),
             user: record.identity.user,
@@ -39,6 +42,13 @@ impl Accounts {
         let open = self.claims.iter_mut().find(|claim| claim.node == node && claim.to == Instant::MAX);
         let open = open.expect("a node that was claimed");
         (open.to, open.known) = (stamp, self.nodes.len());
+    }
+
+    /// The node was last seen before the claim ended.
+    pub(super) fn claim_corrected(&mut self, sequence: u64, node: NodeNo, last_seen: Instant) {
+        let claim = self.claims.iter_mut().find(|claim| claim.sequence == sequence && claim.node == node);
+        let claim = claim.expect("a claim that ended");
+        claim.to = claim.to.min(last_seen.max(claim.from));
     }
 
     /// The idle intervals of all claims, as if they were leases.
@@ -94,7 +104,8 @@ impl Accounts {
         (from, to): (Instant, Instant),
     ) -> Tenure {
         let held = Tenure::new(NO_LEASE, (claim.tenant, claim.project), (pool, claim.node, class), (from, to));
-        Tenure { user: claim.user, tag: claim.tag.clone(), priority: Priority::Guaranteed, quanta, ..held }
+        let priority = Priority::Guaranteed;
+        Tenure { user: claim.user, tag: claim.tag.clone(), priority, priced_as: priority, quanta, ..held }
     }
 
     /// The intervals in which the node was drained, or lost (from when it was last seen).

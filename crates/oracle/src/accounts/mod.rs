@@ -18,8 +18,9 @@ pub use tenure::{By, Ending, Tenure};
 use capacity::NodeEvent;
 use ethnum::U256;
 use leasehold_model::rate::{ChargePolicyPut, Currency, RateCardPut};
-use leasehold_model::{ClassNo, ClassSpec, Instant, Name, NodeNo, Record, TenantNo};
+use leasehold_model::{AllocationNo, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, Record, TenantNo};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 /// A question: filter, grouping and intervals.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +39,7 @@ pub type Line = (Vec<Option<String>>, ClassNo, usize);
 /// Everything in the records that a bill can depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
-    tenures: BTreeMap<leasehold_model::LeaseNo, Tenure>,
+    tenures: BTreeMap<LeaseNo, Tenure>,
     classes: BTreeMap<ClassNo, ClassSpec>,
     tags: BTreeMap<TenantNo, Name>,
     cards: Vec<RateCardPut>,
@@ -47,8 +48,13 @@ pub struct Accounts {
     claims: Vec<idle::Claim>,
     /// Idle capacity of claimed nodes, by intervals.
     idle: Vec<Tenure>,
+    /// The tenants of allocations, the allocations for which something was evicted by the sequence of the decision, and
+    /// the leases of the last attempts.
+    tenants: BTreeMap<AllocationNo, TenantNo>,
+    decisions: BTreeMap<u64, AllocationNo>,
+    attempts: BTreeMap<AllocationNo, Range<LeaseNo>>,
     /// Reservations, and the changes of reserved capacity.
-    waiting: BTreeMap<leasehold_model::AllocationNo, Vec<reserved::Share>>,
+    waiting: BTreeMap<AllocationNo, Vec<reserved::Share>>,
     reserved: Vec<reserved::Level>,
     last_stamp: Instant,
 }

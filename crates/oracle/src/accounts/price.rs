@@ -13,7 +13,7 @@ impl Accounts {
     /// In 10^-27 of the currency, per unit-second.
     pub(super) fn price(&self, tenure: &Tenure, at: Instant) -> (Currency, U256) {
         let cards: Vec<&RateCardPut> = self.cards.iter().collect();
-        price_by(&cards, &self.classes[&tenure.class], (tenure.class, tenure.pool, tenure.priority), at)
+        price_by(&cards, &self.classes[&tenure.class], (tenure.class, tenure.pool, tenure.priced_as), at)
     }
 
     /// The end of billing, by the charge policy in force when the lease ended.
@@ -23,7 +23,9 @@ impl Accounts {
         let charge = match tenure.ending {
             Ending::None => Charge::Full,
             Ending::Preempted => policy.charges.preempted,
+            Ending::PreemptedForOwn => Charge::Full,
             Ending::NodeLost => policy.charges.node_lost,
+            Ending::FailedStart => policy.charges.failed_start,
             Ending::Plain if tenure.was_fenced() => policy.charges.fenced,
             Ending::Plain => Charge::Full,
         };

@@ -4,8 +4,8 @@ use super::Accounts;
 use super::capacity::NodeEvent;
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Reason, Record,
-    TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, AttemptEnd, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
+    Reason, Record, TenantNo, UserNo,
 };
 
 /// The number of idle capacity, which has no lease.
@@ -34,7 +34,11 @@ pub enum Ending {
     None,
     Plain,
     Preempted,
+    /// Evicted for a request of its own tenant, which is charged in full (SEMANTICS 11).
+    PreemptedForOwn,
     NodeLost,
+    /// Its work could not be started.
+    FailedStart,
 }
 
 /// One lease.
@@ -48,6 +52,8 @@ pub struct Tenure {
     pub node: NodeNo,
     pub class: ClassNo,
     pub priority: Priority,
+    /// The priority by which it is priced.
+    pub(super) priced_as: Priority,
     pub tag: Option<Name>,
     pub allocation: Option<AllocationNo>,
     pub app_instance: Option<AppInstanceNo>,
@@ -69,6 +75,8 @@ pub struct Tenure {
     pub(super) revoked: Ending,
     /// Whether it counts as preempted although its holder releases it.
     pub(super) charged_as_preempted: bool,
+    /// Whether it belongs to an attempt whose work could not be started.
+    pub(super) failed_to_start: bool,
 }
 
 impl Tenure {
@@ -88,6 +96,7 @@ impl Tenure {
             node,
             class,
             priority: Priority::Standard,
+            priced_as: Priority::Standard,
             tag: None,
             allocation: None,
             app_instance: None,
@@ -103,6 +112,7 @@ impl Tenure {
             at_once: false,
             revoked: Ending::Plain,
             charged_as_preempted: false,
+            failed_to_start: false,
         }
     }
     pub fn value(&self, by: By) -> Option<String> {
@@ -184,8 +194,8 @@ impl Accounts {
             Body::Released(released) => {
                 for lease in released.leases.leases() {
                     // SEMANTICS 11: a preempted lease that is released within its grace is charged as preempted.
-                    let evicted = self.tenure(lease).charged_as_preempted;
-                    let why = if evicted { Ending::Preempted } else { Ending::Plain };
+                    let tenure = self.tenure(lease);
+                    let why = if tenure.charged_as_preempted { tenure.revoked } else { Ending::Plain };
                     self.end(lease, record, why, released.closed);
                 }
             }
@@ -197,13 +207,20 @@ impl Accounts {
                 // Since rules version 4, which also seals whose leases they are.
                 let since_4 = revoked.belongs_to.is_some();
                 for lease in &revoked.leases.0 {
+                    let of_own = since_4 && self.is_for_own_tenant(record.reason, self.tenures[lease].tenant);
+                    let why = if of_own { Ending::PreemptedForOwn } else { why };
+                    let preempted = matches!(why, Ending::Preempted | Ending::PreemptedForOwn);
                     let tenure = self.tenure(*lease);
-                    (tenure.revoked, tenure.charged_as_preempted) = (why, since_4 && why == Ending::Preempted);
+                    (tenure.revoked, tenure.charged_as_preempted) = (why, since_4 && preempted);
                 }
             }
             Body::TeardownStarted(started) => {
                 for lease in &started.leases.0 {
-                    let why = record.reason.map_or(self.tenure(*lease).revoked, ending);
+                    let revoked = self.tenure(*lease).revoked;
+                    let why = match record.reason.map(ending) {
+                        None | Some(Ending::Preempted) if revoked == Ending::PreemptedForOwn => revoked,
+                        said => said.unwrap_or(revoked),
+                    };
                     self.end(*lease, record, why, started.closed);
                 }
             }
@@ -218,18 +235,38 @@ impl Accounts {
                     self.tenure(*lease).fence_due = Some(record.effective_at);
                 }
             }
+            Body::EndsCorrected(corrected) => {
+                for lease in &corrected.leases.0 {
+                    let tenure = self.tenure(*lease);
+                    tenure.to = tenure.to.min(record.effective_at.max(tenure.from));
+                }
+            }
+            Body::ClaimEndCorrected(corrected) => {
+                self.claim_corrected(corrected.claim, corrected.node, record.effective_at);
+            }
+            Body::AllocationSubmitted(_) => {
+                let tenant = record.identity.tenant.expect("an allocation has a tenant");
+                self.tenants.insert(AllocationNo(record.sequence), tenant);
+            }
+            Body::PreemptionDecided(decided) => drop(self.decisions.insert(record.sequence, decided.allocation)),
+            Body::ReservationTakenOver(taken) => drop(self.decisions.insert(record.sequence, taken.allocation)),
+            Body::AllocationPlaced(placed) => {
+                let last = LeaseNo(placed.first_lease.0 + u64::from(placed.leases));
+                self.attempts.insert(placed.allocation, placed.first_lease..last);
+            }
+            Body::AllocationFailed(failed) if failed.end == AttemptEnd::FailedStart => {
+                self.failed_to_start(failed.allocation);
+            }
             // These do not change leases.
             #[rustfmt::skip]
             Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
             | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
             | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
-            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::BudgetsPut(_)
+            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowAnnounced(_) | Body::LossSettled(_) | Body::BudgetsPut(_)
             | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_)
-            | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
-            | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
-            | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+            | Body::ActivityReported(_) | Body::Preempted(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
+            | Body::AllocationDenied(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
             | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodeQuarantined(_)
             | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
@@ -242,6 +279,8 @@ impl Accounts {
 
     fn grant(&mut self, record: &Record, granted: &Granted) {
         let tenant = record.identity.tenant.expect("a grant has a tenant");
+        // On a claimed node, whatever the priority is (SEMANTICS 11).
+        let as_guaranteed = granted.sensitive && granted.rules_version >= 4;
         for (i, member) in (0..).zip(&granted.members) {
             let project = record.identity.project.expect("a grant has a project");
             let place = (granted.pool, granted.node, member.class);
@@ -249,6 +288,7 @@ impl Accounts {
             let tenure = Tenure {
                 user: record.identity.user,
                 priority: granted.priority,
+                priced_as: if as_guaranteed { Priority::Guaranteed } else { granted.priority },
                 tag: self.tags.get(&tenant).cloned(),
                 allocation: granted.allocation,
                 app_instance: granted.app_instance,
@@ -261,12 +301,29 @@ impl Accounts {
         }
     }
 
+    /// Whether the decision that a reason names was made for a request of this tenant.
+    fn is_for_own_tenant(&self, reason: Option<Reason>, tenant: TenantNo) -> bool {
+        let Some(Reason::Preempted { by }) = reason else { return false };
+        self.decisions.get(&by).and_then(|allocation| self.tenants.get(allocation)) == Some(&tenant)
+    }
+
+    /// All leases of the attempt, unless they were preempted or lost before.
+    fn failed_to_start(&mut self, allocation: AllocationNo) {
+        let attempt = self.attempts.get(&allocation).cloned().expect("an attempt");
+        for (_, tenure) in self.tenures.range_mut(attempt) {
+            tenure.failed_to_start = true;
+            if tenure.ending == Ending::Plain {
+                tenure.ending = Ending::FailedStart;
+            }
+        }
+    }
+
     /// Billing ends at the effective instant, but not before the grant and not after the deadline.
     fn end(&mut self, lease: LeaseNo, record: &Record, ending: Ending, closed: bool) {
         let tenure = self.tenure(lease);
         assert!(!tenure.is_over, "{lease} ends once");
         tenure.to = record.effective_at.min(tenure.to).max(tenure.from);
-        tenure.ending = ending;
+        tenure.ending = if tenure.failed_to_start { Ending::FailedStart } else { ending };
         tenure.is_over = true;
         tenure.closed_at = closed.then_some(record.stamp);
         tenure.at_once = closed;

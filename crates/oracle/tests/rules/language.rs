@@ -117,7 +117,7 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         "started" => body::Started {
             epoch: line.or("epoch", 1),
             software: Name::new("test").expect("a name"),
-            rules_version: 1,
+            rules_version: line.or("rules", 1),
             clock_accepted: None,
         }
         .into(),
@@ -224,7 +224,9 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         }
         "withdraw" => body::TokenRevoked { token: TokenNo(line.number()) }.into(),
         "sensitive" => body::SensitiveChanged { pool_size: line.option("size") }.into(),
-        "claim" => body::NodesClaimed { nodes: line.nodes() }.into(),
+        "claim" => {
+            body::NodesClaimed { nodes: line.nodes(), until: line.option("until").map(Instant::from_secs) }.into()
+        }
         "giveback" => body::NodesReleased { nodes: line.nodes(), claim: None }.into(),
         "wiped" => body::NodeWiped { node: NodeNo(line.number()), claim: None }.into(),
         "quarantine" => {
