@@ -18,7 +18,7 @@ pub(crate) enum ClaimCommand {
 #[command(after_help = "\
 Examples:
   leasehold claim make gpu-17 gpu-18 --project genome --user ada
-  leasehold claim make gpu-17 --project genome --user ada --until "friday 18:00"
+  leasehold claim make gpu-17 --project genome --user ada --until 'friday 18:00'
   leasehold lease request --gpu 8 --ttl 1h --sensitive --project genome --user ada
 
 A claimed node is billed to the project whole, at the guaranteed rate, until it is released. It counts whole in \
