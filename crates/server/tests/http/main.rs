@@ -9,6 +9,7 @@ mod authenticity;
 mod bad_input;
 mod books;
 mod ceilings;
+mod charged;
 mod claims;
 mod clock;
 mod conform;
