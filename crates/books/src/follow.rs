@@ -187,7 +187,7 @@ impl Books {
             | Body::SettingsChanged(_)
             | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_)
-            | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_)
+            | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
@@ -216,7 +216,7 @@ impl Books {
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
             | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) => {}
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::HeadProtected(_) => {}
         }
         Ok(())
     }

@@ -152,7 +152,7 @@ pub(crate) enum Missing {
 }
 
 impl State {
-    fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
+    pub(crate) fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
         let Ask { project, priority, user, app_instance, .. } = *ask;
         let facts = |(class, quanta): &(ClassNo, Quanta)| {
             let spec = self.class(*class).expect("a requested class exists");

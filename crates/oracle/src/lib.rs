@@ -38,6 +38,8 @@ mod lifecycle;
 mod nodes;
 mod oracle;
 pub mod placement;
+mod pool_access;
+mod protection;
 mod queue;
 mod quota;
 mod rates;

@@ -5,7 +5,7 @@
 
 use crate::lease::Lease;
 use crate::world::World;
-use leasehold_model::{Budgets, Instant, NodeNo, ResourceKind, TenantNo};
+use leasehold_model::{Budgets, ClassNo, Instant, NodeNo, PoolNo, ResourceKind, TenantNo};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -39,11 +39,14 @@ fn factor(used: u128, hours: u64) -> u128 {
 }
 
 impl World {
-    fn gpu_time(&self, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
+    /// Time of GPUs, or of cores on pools that had no GPUs when they were granted.
+    fn time_of(&self, kind: ResourceKind, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
         let leases = self.leases.iter().filter(|lease| of.is_none_or(|of| of == lease.tenant));
+        let counts = |lease: &Lease| kind == ResourceKind::Gpu || lease.on_pool_without_gpus;
         let level = |lease: &Lease| match self.classes.get(&lease.class) {
-            Some(spec) if spec.kind == ResourceKind::Gpu => {
-                u128::from(lease.quanta) * ONE / u128::from(spec.quanta_per_unit)
+            Some(spec) if spec.kind == kind && counts(lease) => {
+                // A lease counts as a million cores at most.
+                (u128::from(lease.quanta) * ONE / u128::from(spec.quanta_per_unit)).min(ONE << 20)
             }
             _ => 0,
         };
@@ -83,7 +86,55 @@ impl World {
         let days = self.budgets.get(&tenant).map_or(Budgets::NONE.period_days, |budgets| budgets.period_days);
         let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR;
         let window = start..now.0 / MINUTE * MINUTE;
-        (self.gpu_time(Some(tenant), &window), self.node_time(tenant, &window), self.gpu_time(None, &window))
+        let gpu_time = |of| self.time_of(ResourceKind::Gpu, of, &window);
+        (gpu_time(Some(tenant)), self.node_time(tenant, &window), gpu_time(None))
+    }
+
+    /// The same for core time on pools without GPUs: that of the tenant, and that of all.
+    fn core_spending(&self, tenant: TenantNo, now: Instant) -> (u128, u128) {
+        let days = self.budgets.get(&tenant).map_or(Budgets::NONE.period_days, |budgets| budgets.period_days);
+        let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR;
+        let window = start..now.0 / MINUTE * MINUTE;
+        let core_time = |of| self.time_of(ResourceKind::Cpu, of, &window);
+        (core_time(Some(tenant)), core_time(None))
+    }
+
+    /// Whether the core time of a lease that is granted now counts.
+    pub(crate) fn counts_cores(&self, pool: PoolNo) -> bool {
+        self.rules_version.is_none_or(|version| version >= 4) && !self.has_gpus(pool)
+    }
+
+    fn has_gpus(&self, pool: PoolNo) -> bool {
+        let is_gpu = |class: &ClassNo| self.classes[class].kind == ResourceKind::Gpu;
+        let mut nodes = self.nodes.values().filter(|node| node.put.pool == pool);
+        nodes.any(|node| node.put.capacity.iter().any(|(class, quanta)| is_gpu(class) && quanta.0 > 0))
+    }
+
+    /// The standing for work that may use a node, a pool or, without either, any pool. Without GPUs there, the share is
+    /// one of core time (SEMANTICS 11).
+    pub(crate) fn standing_on(
+        &self,
+        tenant: TenantNo,
+        node: Option<NodeNo>,
+        pool: Option<PoolNo>,
+        now: Instant,
+    ) -> Standing {
+        let pool = node.and_then(|node| self.nodes.get(&node)).map(|node| node.put.pool).or(pool);
+        let mut pools = self.pools.keys().filter(|number| pool.is_none_or(|pool| pool == **number));
+        let (factor, deficit) = self.standing(tenant, now);
+        if pools.any(|pool| self.has_gpus(*pool)) {
+            return (factor, deficit);
+        }
+        let (own, all) = self.core_spending(tenant, now);
+        (factor, self.deficit(tenant, own, all))
+    }
+
+    /// The target share minus the share.
+    fn deficit(&self, tenant: TenantNo, own: u128, all: u128) -> i128 {
+        let share = (own * ONE).checked_div(all).unwrap_or(0).min(ONE);
+        let target = self.budgets.get(&tenant).and_then(|budgets| budgets.fair_share).unwrap_or(0);
+        let signed = |amount: u128| i128::try_from(amount).expect("at most one");
+        signed(u128::from(target) * ONE / 1000) - signed(share)
     }
 
     pub(crate) fn standing(&self, tenant: TenantNo, now: Instant) -> Standing {
@@ -92,9 +143,6 @@ impl World {
         let of_gpus =
             budgets.gpu_hours.map(|hours| factor(gpu, hours.saturating_add(budgets.burst_allowance.unwrap_or(0))));
         let of_nodes = budgets.node_hours.map(|hours| factor(node, hours));
-        let share = (gpu * ONE).checked_div(all).unwrap_or(0).min(ONE);
-        let target = u128::from(budgets.fair_share.unwrap_or(0)) * ONE / 1000;
-        let signed = |amount: u128| i128::try_from(amount).expect("at most one");
-        (of_gpus.unwrap_or(ONE).min(of_nodes.unwrap_or(ONE)), signed(target) - signed(share))
+        (of_gpus.unwrap_or(ONE).min(of_nodes.unwrap_or(ONE)), self.deficit(tenant, gpu, all))
     }
 }

@@ -186,6 +186,7 @@ impl Tally {
             | Body::PreemptionDecided(_)
             | Body::ReservationDropped(_)
             | Body::ReservationTakenOver(_)
+            | Body::HeadProtected(_)
             | Body::Unknown { .. } => {}
         }
         Ok(())
