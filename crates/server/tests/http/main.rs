@@ -28,6 +28,7 @@ mod scrub_forgery;
 mod status;
 mod streams;
 mod takeovers;
+mod waiting;
 mod windows;
 mod words;
 mod world;
