@@ -33,6 +33,7 @@ pub struct LeaseLine {
     pub expires_at: Instant,
     /// `active`, `revoking`, `releasing`, `expired`, `tearing_down`, `fenced` or `closed`.
     pub phase: &'static str,
+    /// The end of the billed interval.
     pub ended_at: Option<Instant>,
     /// The end of grace while revoking, the teardown deadline during teardown; else none.
     pub limit_at: Option<Instant>,
@@ -362,7 +363,7 @@ impl World {
             granted_at: lease.granted_at,
             expires_at: lease.expires_at,
             phase: lease.phase.word(),
-            ended_at: lease.ended_at,
+            ended_at: lease.billed_to.or(lease.ended_at),
             limit_at: lease.limit_at,
         };
         self.leases.iter().map(|lease| (lease.number, line(lease))).collect()
