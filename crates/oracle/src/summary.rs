@@ -99,7 +99,7 @@ pub struct QuotaLine {
 pub struct CeilingLine {
     pub put: CeilingPut,
     pub since: Instant,
-    /// Without what claims have cost since they last changed.
+    /// The cost of ended leases and claims.
     pub spent: Amount,
     /// The reserved amount of each held lease.
     pub reserved: BTreeMap<LeaseNo, Amount>,
@@ -316,8 +316,7 @@ impl World {
         let line = |scope, ceiling: &Ceiling| CeilingLine {
             put: ceiling.put.clone(),
             since: ceiling.since,
-            // At the first instant nothing has accrued since the last change of what a claim counts.
-            spent: self.spent(scope, ceiling, Instant(0)),
+            spent: self.spent_by_ended(scope, ceiling),
             reserved: self.reserved(scope, ceiling),
         };
         self.ceilings.iter().map(|(scope, ceiling)| (*scope, line(*scope, ceiling))).collect()
