@@ -57,7 +57,7 @@ impl World {
         now: Instant,
     ) -> ClaimUse {
         let (mut spent, mut reserved) = (Amount::ZERO, Amount::ZERO);
-        for Piece { from: begun, to, counted } in claim.settled_pieces() {
+        for Piece { from: begun, to, counted } in claim.pieces() {
             let begun = begun.max(from);
             let up_to = |end: Instant| self.cost_of_node(claim.pool, &counted, (begun, end), ceiling, cards);
             let Some(to) = to else {
