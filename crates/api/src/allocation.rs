@@ -341,6 +341,17 @@ pub struct CompleteAllocation {
     pub storage_written: Option<u64>,
 }
 
+/// Reports that the work of an allocation could not be started. What is charged for it is up to the charge policy.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct FailedStart {
+    /// The allocation: `alloc-` and its number, or the number. It must be staging and hold a lease on the node.
+    pub allocation: String,
+    /// Generation of the agent. Agents must send it; operators leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<u64>,
+}
+
 /// The answer to a request for a lease: the grant, or (status 202) the allocation that waits until leases of lower
 /// priority have been evicted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -20,6 +20,10 @@ pub struct NewClaim {
     /// User who claims: name or number. The user of the token unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
+    /// How long the nodes will be kept. Under a hard cost ceiling it is required: the cost up to then is reserved. The
+    /// claim does not end by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until: Option<When>,
 }
 
 /// Releases claimed nodes. They are wiped before anyone else can use them.
@@ -67,6 +71,9 @@ pub struct Custody {
     pub since: Option<When>,
     /// Who has claimed it; null if nobody has.
     pub holder: Option<ClaimHolder>,
+    /// How long the claimer expects to keep it; null if that is not known or nobody has claimed it.
+    #[serde(default)]
+    pub until: Option<When>,
     /// When the node is quarantined if no clean wipe has been reported; null if it is not being wiped.
     pub wipe_by: Option<When>,
     /// Why it is quarantined; null if it is not.

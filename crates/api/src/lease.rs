@@ -303,6 +303,8 @@ pub enum LeaseEnd {
     Preempted,
     /// Its node was lost.
     NodeLost,
+    /// Its allocation could not be started.
+    FailedStart,
 }
 
 /// A lease in its current state. Lists of leases that are not closed leave out `labels`, `sequence`, `end`,

@@ -39,8 +39,9 @@ impl Watch {
         while self.next_due(timeout).is_some_and(|due| due <= now) {
             let (last_seen, node) = self.by_instant.pop_first().expect("a node is due");
             self.last_seen.remove(&node);
-            if state.node(node).is_some_and(|node| !node.lost) {
-                lost.push(LoseNode { node, last_seen });
+            if let Some(found) = state.node(node).filter(|node| !node.lost) {
+                // A report of its agent may have been recorded after the last heartbeat.
+                lost.push(LoseNode { node, last_seen: last_seen.max(found.last_sign) });
             }
         }
         lost.sort_unstable_by_key(|lose| lose.node);

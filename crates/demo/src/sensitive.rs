@@ -104,7 +104,7 @@ impl SensitiveUser<'_> {
                 && state.leases_on(node.number).is_empty()
         };
         let (node, label) = self.nodes(empty).into_iter().next()?;
-        if !self.seal(Command::ClaimNodes(vec![node])) {
+        if !self.seal(Command::ClaimNodes(vec![node].into())) {
             return None;
         }
         let tenant = TENANTS[GENOMICS].name;

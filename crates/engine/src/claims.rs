@@ -122,9 +122,11 @@ impl State {
         at: ChangedAt,
         to: &mut impl Follower,
     ) {
-        if before == after {
-            return;
-        }
+        let Some(claimed) = before.or(after).filter(|_| before != after) else { return };
+        // What was counted before the last change was counted at other levels, and stays counted.
+        let node = entry_mut(&mut self.nodes, claimed.node.0).expect("a claimed node exists");
+        let at = ChangedAt { effective: at.effective.max(node.claim_counted_since).min(at.stamp), ..at };
+        node.claim_counted_since = if before.is_some() { at.effective } else { at.stamp };
         self.count_claim_in_quotas(before, after, at.stamp, to);
         self.count_claim_in_budgets(before, after, at, to);
         self.count_claim_in_ceilings(before, after, at, to);

@@ -182,6 +182,8 @@ pub struct Node {
     pub heat: Heat,
     /// The deadline of the last teardown that was not confirmed here.
     pub(crate) fenced_at: Option<Instant>,
+    /// When what its claim counts last changed (`claims.rs`).
+    pub(crate) claim_counted_since: Instant,
     /// When a lease or a claim last ended here.
     pub(crate) last_end: Instant,
     /// The last record that shows that it was running: a registration, a report or a confirmation of its agent.
@@ -214,6 +216,7 @@ impl Node {
             condition: Condition::default(),
             heat: Heat::NONE,
             fenced_at: None,
+            claim_counted_since: Instant(0),
             last_end: Instant(0),
             last_sign: Instant(0),
             classes: Vec::new(),

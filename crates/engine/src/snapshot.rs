@@ -305,6 +305,7 @@ impl State {
         node.condition = Condition { load: Field::get(r)?, errors: Field::get(r)?, throttled: Field::get(r)? };
         node.heat = Heat { level: Field::get(r)?, step: Field::get(r)?, floor: Field::get(r)? };
         node.fenced_at = Field::get(r)?;
+        node.claim_counted_since = Field::get(r)?;
         node.last_end = Field::get(r)?;
         node.last_sign = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
@@ -383,6 +384,7 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.heat.step.put(out);
     n.heat.floor.put(out);
     n.fenced_at.put(out);
+    n.claim_counted_since.put(out);
     n.last_end.put(out);
     n.last_sign.put(out);
     put_varint(n.classes.len() as u64, out);

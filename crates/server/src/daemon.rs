@@ -8,6 +8,7 @@ use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
 use crate::key_history::KeyHistory;
 use crate::live::{Live, PublishObserver};
+use crate::losses;
 use crate::metrics::Metrics;
 use crate::proofs::Proofs;
 use crate::rate::Limiter;
@@ -229,14 +230,15 @@ impl Daemon {
         let app = Arc::clone(&self.app);
         let (router, counters) = (router(&app), Arc::clone(app.metrics.connections()));
         let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
+        let losses = tokio::spawn(losses::watch(Arc::downgrade(&app)));
         let stopping = async {
             shutdown.await;
             // Event streams do not end on their own.
             app.live.stop();
         };
         crate::listen::serve(listener, self.tls.clone(), router, self.limits.subscribe(), counters, stopping).await;
-        if let Some(following) = following {
-            following.abort();
+        for task in following.into_iter().chain([losses]) {
+            task.abort();
         }
         drop(app);
         self.close()

@@ -25,6 +25,7 @@ mod key_memory;
 pub mod listen;
 mod live;
 pub mod logging;
+mod losses;
 pub mod metrics;
 mod names;
 mod notices;

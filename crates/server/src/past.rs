@@ -21,7 +21,8 @@ fn end(end: End) -> Option<api::LeaseEnd> {
         End::Released | End::ReleasedEvicted => api::LeaseEnd::Released,
         End::Expired => api::LeaseEnd::Expired,
         End::Revoked => api::LeaseEnd::Revoked,
-        End::Preempted => api::LeaseEnd::Preempted,
+        End::Preempted | End::EvictedByOwn => api::LeaseEnd::Preempted,
+        End::FailedStart => api::LeaseEnd::FailedStart,
         End::NodeLost => api::LeaseEnd::NodeLost,
         End::Held | End::Idle => return None,
     })

@@ -9,8 +9,8 @@ use leasehold_cell::Unsealed;
 use leasehold_engine::{ByNumber, CeilingScope, Naming, Refusal, RefusalClass, State};
 use leasehold_model::body::Denied;
 use leasehold_model::{
-    DenyCause, HolderScope, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, ResourceKind, TenantNo,
-    quantity,
+    DenyCause, Fraction, HolderScope, Identity, Measure, NodeScope, ProjectNo, Quanta, QuotaNo, Record, ResourceKind,
+    TenantNo, quantity,
 };
 
 /// A refusal of the engine as a problem, without names. Nothing was sealed.
@@ -50,8 +50,18 @@ pub(crate) fn refusal_for(state: &State, caller: &Caller, refusal: &Refusal) -> 
             let holder = serde_json::to_value(holder).expect("a holder is valid JSON");
             Problem { detail, ..answer.with("holder", holder) }
         }
-        Refusal::ClaimOverQuota { tenant, .. } => match state.tenant(*tenant) {
-            Some(tenant) => answer.with("tenant", tenant.settings.name.as_str()),
+        Refusal::ClaimOverQuota { tenant, quota, used, requested, limit } => {
+            let amounts = Amounts::of_fractions(state, *quota, *used, *requested, *limit);
+            let tenant = names.tenant(*tenant);
+            let detail = format!("{} would exceed {} ({amounts})", sentence(&tenant), names.quota(*quota));
+            let answer = amounts.of(Problem { detail, ..answer });
+            match state.quota(*quota).and_then(|quota| state.tenant(quota.scope.tenant)) {
+                Some(tenant) => answer.with("tenant", tenant.settings.name.as_str()),
+                None => answer,
+            }
+        }
+        Refusal::ClaimNeedsUntil { of } | Refusal::ClaimOverCeiling { of, .. } => match state.project(of.project) {
+            Some(project) => answer.with("project", project.name.as_str()),
             None => answer,
         },
         Refusal::CeilingExceeded { of, .. } => match state.project(of.project) {
@@ -70,9 +80,14 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
     };
     match refusal {
         Refusal::SensitivePoolFull { used, requested, limit } => three(problem, *used, *requested, *limit),
-        Refusal::ClaimOverQuota { quota, used, requested, limit, .. } => {
-            three(problem, *used, *requested, *limit).with("quota_id", quota.0)
-        }
+        Refusal::ClaimOverQuota { quota, .. } => problem.with("quota_id", quota.0),
+        Refusal::ClaimNeedsUntil { .. } | Refusal::ClaimUntilPast { .. } => problem.with("field", "until"),
+        Refusal::ClaimOverCeiling { requested, used, amount, currency, .. } => problem
+            .with("requested", requested.to_string())
+            .with("used", used.to_string())
+            .with("amount", amount.to_string())
+            .with("unit", currency.as_str())
+            .with("currency", currency.as_str()),
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),
         Refusal::SettingOutOfRange { setting, .. } => problem.with("field", *setting),
@@ -193,8 +208,24 @@ impl Amounts {
         }
     }
 
-    fn of(self, problem: Problem) -> Problem {
-        let [used, requested, limit] = self.amounts;
+    /// The same where a quota on a kind counts in fractions of a billing unit.
+    fn of_fractions(state: &State, quota: QuotaNo, used: Fraction, requested: Fraction, limit: u64) -> Self {
+        let kind = state.quota(quota).filter(|quota| quota.measure == Measure::Quanta);
+        match kind.and_then(|quota| quota.scope.further.kind) {
+            Some(kind) => Self {
+                unit: kind.unit(),
+                is_capacity: true,
+                amounts: [used.to_string(), requested.to_string(), limit.to_string()],
+            },
+            None => {
+                let whole = |count: Fraction| u64::try_from(count.numerator()).unwrap_or(u64::MAX);
+                Self::of_quota(state, quota, whole(used), whole(requested), limit)
+            }
+        }
+    }
+
+    fn of(&self, problem: Problem) -> Problem {
+        let [used, requested, limit] = self.amounts.clone();
         problem.with("used", used).with("requested", requested).with("limit", limit).with("unit", self.unit)
     }
 }

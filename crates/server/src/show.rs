@@ -245,7 +245,8 @@ pub(crate) fn quota(state: &State, quota: &Quota, now: Instant) -> api::Quota {
     }
 }
 
-pub(crate) fn ceiling(state: &State, ceiling: &Ceiling) -> Option<api::Ceiling> {
+pub(crate) fn ceiling(state: &State, ceiling: &Ceiling, now: Instant) -> Option<api::Ceiling> {
+    let used = state.ceiling_use(ceiling, now);
     let project = state.project(ceiling.scope.project)?;
     let money = |amount: Amount| api::Money(amount.to_string());
     Some(api::Ceiling {
@@ -257,11 +258,11 @@ pub(crate) fn ceiling(state: &State, ceiling: &Ceiling) -> Option<api::Ceiling> 
         currency: ceiling.currency.to_string(),
         mode: ceiling.mode,
         since: When(ceiling.since),
-        spent: money(ceiling.spent),
-        reserved: money(ceiling.reserved),
-        left: money(ceiling.amount.saturating_sub(ceiling.used())),
+        spent: money(used.spent),
+        reserved: money(used.reserved),
+        left: money(ceiling.amount.saturating_sub(used.total())),
         leases: ceiling.held().count() as u64,
-        exceeded: ceiling.is_exceeded(),
+        exceeded: used.total() > ceiling.amount,
     })
 }
 

@@ -19,11 +19,13 @@ pub(crate) fn holder(state: &State, claim: Claim) -> api::ClaimHolder {
 
 pub(crate) fn custody(state: &State, custody: Custody) -> api::Custody {
     let state_word = custody.state();
-    let shown = |since| api::Custody { state: state_word, since, holder: None, wipe_by: None, cause: None };
+    let shown =
+        |since| api::Custody { state: state_word, since, holder: None, until: None, wipe_by: None, cause: None };
     match custody {
         Custody::Open => shown(None),
         Custody::Claimed(claim) => {
-            api::Custody { holder: Some(holder(state, claim)), ..shown(Some(When(claim.since))) }
+            let (holder, until) = (Some(holder(state, claim)), claim.until.map(When));
+            api::Custody { holder, until, ..shown(Some(When(claim.since))) }
         }
         Custody::Wiping { since, limit_at, .. } => {
             api::Custody { wipe_by: Some(When(limit_at)), ..shown(Some(When(since))) }

@@ -46,6 +46,7 @@ async fn a_released_node_is_wiped_or_quarantined() {
         tenant: Some("t".into()),
         project: Some("p".into()),
         user: Some("ada".into()),
+        until: None,
     };
     let release = ReleaseNodes { nodes: vec!["n1".into()] };
     stage.client.claim_nodes(&claim).await.expect("it is free");

@@ -67,6 +67,7 @@ pub(crate) fn example(name: &str) -> Option<Value> {
             "walltime": "12h", "priority": "standard",
         }),
         "CheckpointReport" => json!({ "bytes": 80_000_000_000u64, "took": "45s" }),
+        "FailedStart" => json!({ "allocation": "alloc-17", "generation": 3 }),
         "CompleteAllocation" => json!({ "exit_status": 0 }),
         "NewToken" => json!({ "name": "ci", "role": "project_member", "tenant": "physics", "project": "lattice" }),
         "SettingsChange" => json!({ "node_timeout": "1m" }),

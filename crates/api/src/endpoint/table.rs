@@ -114,6 +114,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Post "/api/v1/nodes/" {node} "/clear-quarantine" for OPERATOR => 200 NodePut }
     report_wipe { "Report whether a released node is clean"
         Post "/api/v1/nodes/" {node} "/wipe" for AGENTS body ReportWipe => 200 NodePut }
+    report_failed_start { "Report that the work of an allocation could not be started on a node; its leases are released"
+        Post "/api/v1/nodes/" {node} "/failed-starts" for AGENTS body FailedStart => 200 AllocationChanged }
     list_claims { "List nodes that are claimed for sensitive work; operators also see nodes that are being wiped or quarantined"
         Get "/api/v1/claims" for ALLOCATION_READERS query[page] => 200 ClaimList }
     claim_nodes { "Claim nodes for a user's sensitive work"

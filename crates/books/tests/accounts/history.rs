@@ -234,7 +234,7 @@ impl History {
     /// A user of a tenant claims a node for sensitive work.
     pub(crate) fn claim(&mut self, node: u32, tenant: u32, user: u32) {
         let nodes = [NodeNo(node)].into_iter().collect();
-        self.push(NodesClaimed { nodes }).identity = Identity {
+        self.push(NodesClaimed { nodes, until: None }).identity = Identity {
             tenant: Some(TenantNo(tenant)),
             project: Some(ProjectNo(tenant * 10)),
             user: Some(UserNo(user)),

@@ -181,6 +181,8 @@ pub(crate) enum NodeCommand {
     Unreserve(NodeUnreserveArgs),
     /// Declare a node lost; its leases end at the time when it was last seen
     Lose(NodeLoseArgs),
+    /// Report that the work of an allocation could not be started on a node; its leases are released
+    FailedStart(NodeFailedStartArgs),
     /// Declare that a lost node has returned
     Return(ChangeOneArgs),
     /// Report that a released node was wiped; it becomes available again
@@ -282,6 +284,21 @@ pub(crate) struct NodeLoseArgs {
     /// there [default: now]
     #[arg(long, value_name = "TIME")]
     pub(crate) last_seen: Option<Moment>,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  leasehold node failed-start gpu-17 alloc-42
+
+Only while the allocation is staging. What is charged for its leases is set with `rate policy set --failed-start`.")]
+pub(crate) struct NodeFailedStartArgs {
+    /// Name or number of the node
+    pub(crate) name: String,
+    /// The allocation: `alloc-42` or 42
+    pub(crate) allocation: String,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -2,6 +2,7 @@
 
 use super::remote::ChangeArgs;
 use clap::{Args, Subcommand};
+use leasehold_api::Moment;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ClaimCommand {
@@ -17,9 +18,11 @@ pub(crate) enum ClaimCommand {
 #[command(after_help = "\
 Examples:
   leasehold claim make gpu-17 gpu-18 --project genome --user ada
+  leasehold claim make gpu-17 --project genome --user ada --until 'friday 18:00'
   leasehold lease request --gpu 8 --ttl 1h --sensitive --project genome --user ada
 
-Idle capacity of a claimed node is billed to the project at the guaranteed rate until the node is released.")]
+A claimed node is billed to the project whole, at the guaranteed rate, until it is released. It counts whole in \
+quotas, budgets and cost ceilings; what runs on it adds nothing there.")]
 pub(crate) struct ClaimMakeArgs {
     /// Names or numbers of the nodes
     #[arg(required = true, value_name = "NODE")]
@@ -33,6 +36,10 @@ pub(crate) struct ClaimMakeArgs {
     /// User whose work may run on the nodes [default: the user of the token]
     #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
+    /// How long the nodes will be kept; required under a hard cost ceiling, which reserves the cost up to then. The
+    /// claim does not end by itself
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Moment>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

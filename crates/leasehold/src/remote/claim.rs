@@ -7,14 +7,16 @@ use crate::cli::claim::ClaimCommand;
 use crate::table::{Align, Table};
 use crate::term::Style;
 use crate::time_format;
-use leasehold_api::{ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, ReleaseNodes};
+use leasehold_api::{ClaimHolder as Holder, ClaimPut, ClaimedNode, Custody, CustodyState, NewClaim, ReleaseNodes};
 
 pub(super) async fn run(session: &Session, command: ClaimCommand) -> Result<(), Failed> {
     let client = &session.client;
     match command {
         ClaimCommand::List => session.list(client.list_claims(), claimed).await,
         ClaimCommand::Make(args) => {
-            let new = NewClaim { nodes: args.nodes, tenant: args.tenant, project: args.project, user: args.user };
+            let until = session.times.future("--until", args.until.as_ref())?;
+            let (nodes, tenant, project, user) = (args.nodes, args.tenant, args.project, args.user);
+            let new = NewClaim { nodes, tenant, project, user, until };
             session.change(client.claim_nodes(&new), &args.change, node_states).await
         }
         ClaimCommand::Release(args) => {
@@ -34,7 +36,11 @@ pub(super) fn in_words(custody: &Custody) -> String {
     match custody.state {
         CustodyState::Open => "available to everyone".to_owned(),
         CustodyState::Claimed => match &custody.holder {
-            Some(holder) => format!("claimed by {} of {} for {}", holder.user, holder.tenant, holder.project),
+            Some(holder) => {
+                let until = custody.until.map(|until| format!(", until about {}", time_format::to_the_second(until)));
+                let Holder { user, tenant, project, .. } = holder;
+                format!("claimed by {user} of {tenant} for {project}{}", until.unwrap_or_default())
+            }
             None => "claimed".to_owned(),
         },
         CustodyState::Wiping => match custody.wipe_by {
@@ -63,6 +69,7 @@ fn claimed(nodes: &[ClaimedNode]) -> Table {
         ("project", Align::Left),
         ("user", Align::Left),
         ("since", Align::Right),
+        ("until", Align::Right),
         ("wipe by", Align::Right),
     ]);
     for node in nodes {
@@ -81,6 +88,7 @@ fn claimed(nodes: &[ClaimedNode]) -> Table {
             plain(or_dash(holder.map(|holder| holder.project.clone()))),
             plain(or_dash(holder.map(|holder| holder.user.clone()))),
             plain(or_dash(node.custody.since.map(|at| time_format::distance(at, now)))),
+            plain(or_dash(node.custody.until.map(|at| time_format::distance(at, now)))),
             plain(or_dash(node.custody.wipe_by.map(|at| time_format::distance(at, now)))),
         ]);
     }

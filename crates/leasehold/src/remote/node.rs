@@ -18,7 +18,8 @@ use crate::table::{Align, Table};
 use crate::term::Style;
 use crate::time_format;
 use leasehold_api::{
-    CustodyState, Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity, ReportWipe,
+    CustodyState, FailedStart, Level, LoseNode, NewNode, Node, NodeCapacity, NodeChange, NodeList, NodePut, Quantity,
+    ReportWipe,
 };
 use leasehold_client::{Call, Json};
 
@@ -62,6 +63,11 @@ pub(super) async fn run(session: &Session, command: NodeCommand) -> Result<(), F
             let last_seen = session.times.past("--last-seen", args.last_seen.as_ref())?;
             let call = client.lose_node(&args.name, &LoseNode { last_seen });
             session.change(call, &args.change, |put| is("declared lost", put)).await
+        }
+        NodeCommand::FailedStart(args) => {
+            let failed = FailedStart { allocation: args.allocation, generation: None };
+            let call = client.report_failed_start(&args.name, &failed);
+            session.change(call, &args.change, |put| format!("{} has failed\n", put.id)).await
         }
         NodeCommand::Return(args) => {
             session.change(client.return_node(&args.name), &args.change, |put| is("no longer lost", put)).await

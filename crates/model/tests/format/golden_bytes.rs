@@ -296,6 +296,16 @@ fn every_kind_has_these_bytes() {
             7f0000faed517286187d00020203030100
         126 lease.window_announced
             80010000faed517286187e000200ca9a3b0000000000b05d052f04000000020b00000209
+        90 node.claimed
+            81010000faed517286185a0001020100b05d052f040000
+        79 allocation.failed
+            82010000faed517286184f00ac02070000
+        115 lease.end_corrected
+            83010000faed517286187300ac02020b0001090209
+        117 claim.end_corrected
+            84010000faed517286187500ac0207a202
+        122 node.loss_settled
+            85010000faed517286187a00ac0207
     "#]].assert_eq(&shown);
 }
 

@@ -341,6 +341,7 @@ fn settled(number: AllocationNo, end: AttemptEnd, so: &str) -> String {
         AttemptEnd::Expired => "was not renewed in time",
         AttemptEnd::Walltime => "reached its walltime",
         AttemptEnd::Reported => "failed, as its holder reported",
+        AttemptEnd::FailedStart => "could not be started",
     };
     format!("The attempt of {number} {how}. {so}")
 }

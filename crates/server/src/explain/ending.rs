@@ -203,6 +203,10 @@ pub(super) fn of_attempt(app: &App, caller: &Caller, last: &LastAttempt) -> Resu
     Ok(Some(match (story.outline.state, over.end) {
         (AllocationState::Cancelled, _) => ended("cancelled", "It was cancelled.".to_owned(), over.sequence, over.at),
         (_, None) => ended("completed", "It was completed.".to_owned(), over.sequence, over.at),
+        (_, Some(AttemptEnd::FailedStart)) => {
+            let why = "A node's agent or an operator reported that it could not be started.".to_owned();
+            ended("failed", why, over.sequence, over.at)
+        }
         (_, Some(AttemptEnd::Reported)) => {
             let status = over.exit_status.map_or_else(String::new, |status| format!(", with exit status {status}"));
             ended("failed", format!("Its holder reported that it failed{status}."), over.sequence, over.at)

@@ -310,7 +310,7 @@ pub(super) fn ceilings(page: &mut Page, now: &Now) {
     }
     now.read(|state| {
         for ceiling in state.ceilings() {
-            *counts.entry((ceiling.mode, ceiling.is_exceeded())).or_default() += 1;
+            *counts.entry((ceiling.mode, state.is_exceeded(ceiling, state.last_stamp()))).or_default() += 1;
         }
     });
     let family =

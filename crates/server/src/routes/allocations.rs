@@ -9,7 +9,7 @@ use crate::show_allocations::{allocation, submitted, waiting};
 use crate::{books, names, past, show};
 use leasehold_api::{
     AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState, CheckpointReport,
-    CompleteAllocation, Problem, SubmitAllocation, When, codes, limits,
+    CompleteAllocation, FailedStart, Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
@@ -133,7 +133,11 @@ fn state_after(body: &Body) -> Option<AllocationState> {
 
 /// Submits a command about the allocation in the path, and answers with its new state.
 async fn seal_report(context: &Context, command: Command) -> Answer {
-    let number = subject(context)?;
+    answer_state(context, subject(context)?, command).await
+}
+
+/// Submits a command about an allocation, and answers with its new state.
+async fn answer_state(context: &Context, number: AllocationNo, command: Command) -> Answer {
     let sealed = context.seal(command).await?;
     let state = sealed.records.iter().rev().find_map(|record| state_after(&record.body));
     let state = state.ok_or_else(|| codes::INTERNAL.problem("Nothing was sealed about the allocation."))?;
@@ -163,6 +167,15 @@ pub(super) async fn complete_allocation(context: Context) -> Answer {
         storage_written: integer("storage_written", complete.storage_written.unwrap_or(0))?,
     };
     seal_report(&context, Command::CompleteAllocation(complete)).await
+}
+
+pub(super) async fn report_failed_start(context: Context) -> Answer {
+    let failed: FailedStart = context.body()?;
+    let allocation = number(&failed.allocation)?;
+    let node = super::capacity::find_node(&context)?;
+    let generation = context.caller().checked_generation(failed.generation)?;
+    let command = Command::FailStart(command::FailStart { allocation, node: Some(node), generation });
+    answer_state(&context, allocation, command).await
 }
 
 pub(super) async fn cancel_allocation(context: Context) -> Answer {

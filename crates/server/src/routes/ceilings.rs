@@ -29,7 +29,10 @@ pub(super) async fn list_ceilings(context: Context) -> Answer {
     let project = find_project(&context)?;
     let listed = context.app.now.read(|state| {
         let own = state.ceilings().filter(|ceiling| ceiling.scope.project == project);
-        page(&context, own.filter_map(|ceiling| Some((place(ceiling), show::ceiling(state, ceiling)?))))
+        page(
+            &context,
+            own.filter_map(|ceiling| Some((place(ceiling), show::ceiling(state, ceiling, context.app.time())?))),
+        )
     });
     let (ceilings, next_cursor) = listed?;
     json(200, &CeilingList { ceilings, next_cursor })
@@ -37,7 +40,7 @@ pub(super) async fn list_ceilings(context: Context) -> Answer {
 
 pub(super) async fn show_ceiling(context: Context) -> Answer {
     let scope = scope(&context)?;
-    let shown = context.app.now.read(|state| show::ceiling(state, state.ceiling(scope)?));
+    let shown = context.app.now.read(|state| show::ceiling(state, state.ceiling(scope)?, context.app.time()));
     json(200, &shown.ok_or_else(unknown)?)
 }
 
@@ -75,7 +78,7 @@ pub(super) async fn put_ceiling(context: Context) -> Answer {
         }
     });
     let sealed = context.seal(Command::PutCeiling(put)).await?;
-    let shown = context.app.now.read(|state| show::ceiling(state, state.ceiling(scope)?));
+    let shown = context.app.now.read(|state| show::ceiling(state, state.ceiling(scope)?, context.app.time()));
     let ceiling = shown.ok_or_else(|| show::gone_already("ceiling"))?;
     json(200, &CeilingPut { sequence: sealed.sequence(), ceiling })
 }

@@ -7,7 +7,7 @@ use crate::access::Caller;
 use crate::context::{Answer, Context, json};
 use crate::names;
 use crate::show_custody::claimed_node;
-use leasehold_api::{ClaimList, ClaimPut, NewClaim, Problem, ReleaseNodes, ReportWipe};
+use leasehold_api::{ClaimList, ClaimPut, NewClaim, Problem, ReleaseNodes, ReportWipe, When};
 use leasehold_cell::Sealed;
 use leasehold_engine::{Claim, Command, Custody, State, command};
 use leasehold_model::{NodeNo, Role};
@@ -41,9 +41,10 @@ pub(super) async fn claim_nodes(context: Context) -> Answer {
         };
         Ok::<_, Problem>((holder.identity(state, caller)?, nodes(state, &new.nodes)?))
     })?;
+    let claim = command::ClaimNodes { nodes: nodes.clone(), until: new.until.map(|When(until)| until) };
     let command = match caller.role {
-        Role::Operator => Command::ClaimForUser(nodes.clone()),
-        _ => Command::ClaimNodes(nodes.clone()),
+        Role::Operator => Command::ClaimForUser(claim),
+        _ => Command::ClaimNodes(claim),
     };
     let sealed = context.seal_for(identity, command).await?;
     put(&context, 201, &sealed, &nodes)
