@@ -134,8 +134,19 @@ impl World {
         scope.0 == lease.project && (scope.1.is_none() || scope.1 == lease.app_instance)
     }
 
+    /// The cost of ended leases and claims.
+    pub(crate) fn spent_by_ended(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
+        let claims = self.claims_under(scope, ceiling, Instant(0)).into_values().filter(|claim| claim.has_ended);
+        claims.fold(self.spent_by_leases(scope, ceiling), |sum, claim| sum.saturating_add(claim.spent))
+    }
+
     /// The cost of ended leases, and what claims have cost so far.
-    pub(crate) fn spent(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
+    fn spent(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
+        let claims = self.claims_under(scope, ceiling, now).into_values();
+        claims.fold(self.spent_by_leases(scope, ceiling), |sum, claim| sum.saturating_add(claim.spent))
+    }
+
+    fn spent_by_leases(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
         let cards = self.cards_known(u64::MAX);
         let ended = self.leases.iter().filter(|lease| Self::is_over(scope, lease));
         let cost = |lease: &Lease| {
@@ -146,8 +157,7 @@ impl World {
             };
             Some(self.cost(held(lease), from, to, ceiling.put.currency, &cards))
         };
-        let leases: Amount = ended.filter_map(cost).sum();
-        self.claims_under(scope, ceiling, now).into_values().fold(leases, |sum, (spent, _)| sum.saturating_add(spent))
+        ended.filter_map(cost).sum()
     }
 
     /// The amount that is reserved for a held lease.
@@ -164,10 +174,10 @@ impl World {
     }
 
     /// Everything that is reserved, for leases and for claims.
-    pub(crate) fn reserved_in_all(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
+    fn reserved_in_all(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
         let leases = self.reserved(scope, ceiling).into_values().sum::<Amount>();
         let claims = self.claims_under(scope, ceiling, now).into_values();
-        claims.fold(leases, |sum, (_, reserved)| sum.saturating_add(reserved))
+        claims.fold(leases, |sum, claim| sum.saturating_add(claim.reserved))
     }
 
     /// Hard ceilings that apply to work of a project and an app instance, the project's first. Those of projects do not
@@ -269,12 +279,16 @@ impl World {
     ) -> bool {
         let Some(lease) = self.lease(lease).filter(|lease| lease.phase.is_held()) else { return false };
         self.hard(lease.project, lease.app_instance, lease.sensitive).into_iter().any(|(scope, ceiling)| {
-            let sum = self.reserved_in_all(scope, ceiling, now);
             ceiling.put.amount == amount
-                && self.spent(scope, ceiling, now).saturating_add(sum) == used
+                && self.used_in_all(scope, ceiling, now) == used
                 && requested > Amount::ZERO
                 && used.saturating_add(requested) > amount
         })
+    }
+
+    /// Everything that is spent or reserved.
+    pub(crate) fn used_in_all(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
+        self.spent(scope, ceiling, now).saturating_add(self.reserved_in_all(scope, ceiling, now))
     }
 
     fn check_ceiling(&self, put: &CeilingPut) -> Result<TenantNo, &'static str> {

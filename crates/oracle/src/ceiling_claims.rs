@@ -14,6 +14,14 @@ use std::collections::BTreeMap;
 
 const MINUTE: u64 = 60_000_000_000;
 
+/// What a claim of one node counts under a ceiling.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClaimUse {
+    pub(crate) spent: Amount,
+    pub(crate) reserved: Amount,
+    pub(crate) has_ended: bool,
+}
+
 impl World {
     /// The priority by which work is priced: sensitive work as guaranteed since rules version 4.
     pub(crate) fn priced_as(&self, priority: Priority, sensitive: bool) -> Priority {
@@ -26,13 +34,13 @@ impl World {
         Some(since)
     }
 
-    /// The spent and the reserved amount of each claim that ever counted under a ceiling, by its record and node.
+    /// What each claim counts under a ceiling, ended ones included, by its record and node.
     pub(crate) fn claims_under(
         &self,
         scope: Scope,
         ceiling: &Ceiling,
         now: Instant,
-    ) -> BTreeMap<(u64, NodeNo), (Amount, Amount)> {
+    ) -> BTreeMap<(u64, NodeNo), ClaimUse> {
         let Some((since, _)) = self.claims_count_since().filter(|_| scope.1.is_none()) else { return BTreeMap::new() };
         let from = since.max(ceiling.since);
         let cards = self.cards_known(u64::MAX);
@@ -47,9 +55,9 @@ impl World {
         from: Instant,
         cards: &[&RateCardPut],
         now: Instant,
-    ) -> (Amount, Amount) {
+    ) -> ClaimUse {
         let (mut spent, mut reserved) = (Amount::ZERO, Amount::ZERO);
-        for Piece { from: begun, to, counted } in claim.settled_pieces() {
+        for Piece { from: begun, to, counted } in claim.pieces() {
             let begun = begun.max(from);
             let up_to = |end: Instant| self.cost_of_node(claim.pool, &counted, (begun, end), ceiling, cards);
             let Some(to) = to else {
@@ -61,7 +69,7 @@ impl World {
             };
             spent = spent.saturating_add(up_to(to));
         }
-        (spent, reserved)
+        ClaimUse { spent, reserved, has_ended: claim.ended.is_some() }
     }
 
     /// The cost of capacity at guaranteed priority, rounded up for each class.
@@ -125,8 +133,7 @@ impl Oracle {
         let world = &self.world;
         world.hard(project, None, false).into_iter().any(|(scope, ceiling)| {
             let requested = world.cost_of_claim(ceiling, nodes, until, now);
-            let used = world.spent(scope, ceiling, now).saturating_add(world.reserved_in_all(scope, ceiling, now));
-            figures == (requested, used, ceiling.put.amount)
+            figures == (requested, world.used_in_all(scope, ceiling, now), ceiling.put.amount)
         })
     }
 }

@@ -46,9 +46,9 @@ pub(crate) struct Piece {
 }
 
 impl Claim {
-    /// Each change settles everything before it: one that takes effect earlier than the previous one does so at the
-    /// instant of the previous one.
-    pub(crate) fn settled_pieces(&self) -> Vec<Piece> {
+    /// What it counted, piece by piece. Each change settles everything before it: one that takes effect earlier than the
+    /// previous one does so at the instant of the previous one.
+    pub(crate) fn pieces(&self) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
         for (at, counted) in &self.changes {
             let mut from = *at;
@@ -58,24 +58,6 @@ impl Claim {
             }
             pieces.push(Piece { from: from.max(self.since), to: None, counted: counted.clone() });
         }
-        self.close(pieces)
-    }
-
-    /// Each change takes effect at its own instant, even if another change was recorded before.
-    fn pieces_by_time(&self) -> Vec<Piece> {
-        let mut pieces: Vec<Piece> = Vec::new();
-        for (at, counted) in &self.changes {
-            let from = (*at).max(self.since);
-            pieces.retain(|piece| piece.from < from);
-            if let Some(last) = pieces.last_mut() {
-                last.to = Some(from);
-            }
-            pieces.push(Piece { from, to: None, counted: counted.clone() });
-        }
-        self.close(pieces)
-    }
-
-    fn close(&self, mut pieces: Vec<Piece>) -> Vec<Piece> {
         if let (Some(last), Some((at, _))) = (pieces.last_mut(), self.ended) {
             last.to = Some(at.max(last.from));
         }
@@ -247,7 +229,7 @@ impl World {
         let Some((since, _)) = self.claims_count_since() else { return Vec::new() };
         let mut times = Vec::new();
         for claim in self.claims.iter().filter(|claim| of.is_none_or(|of| of == claim.tenant)) {
-            for piece in claim.pieces_by_time().into_iter().filter(|piece| !piece.counted.is_empty()) {
+            for piece in claim.pieces().into_iter().filter(|piece| !piece.counted.is_empty()) {
                 let from = piece.from.max(since).0;
                 let to = piece.to.map_or(u64::MAX, |to| to.0).max(from);
                 times.push((claim.node, from..to, piece.counted));

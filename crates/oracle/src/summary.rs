@@ -33,6 +33,7 @@ pub struct LeaseLine {
     pub expires_at: Instant,
     /// `active`, `revoking`, `releasing`, `expired`, `tearing_down`, `fenced` or `closed`.
     pub phase: &'static str,
+    /// The end of the billed interval.
     pub ended_at: Option<Instant>,
     /// The end of grace while revoking, the teardown deadline during teardown; else none.
     pub limit_at: Option<Instant>,
@@ -98,7 +99,7 @@ pub struct QuotaLine {
 pub struct CeilingLine {
     pub put: CeilingPut,
     pub since: Instant,
-    /// Without what claims have cost since they last changed.
+    /// The cost of ended leases and claims.
     pub spent: Amount,
     /// The reserved amount of each held lease.
     pub reserved: BTreeMap<LeaseNo, Amount>,
@@ -315,8 +316,7 @@ impl World {
         let line = |scope, ceiling: &Ceiling| CeilingLine {
             put: ceiling.put.clone(),
             since: ceiling.since,
-            // At the first instant nothing has accrued since the last change of what a claim counts.
-            spent: self.spent(scope, ceiling, Instant(0)),
+            spent: self.spent_by_ended(scope, ceiling),
             reserved: self.reserved(scope, ceiling),
         };
         self.ceilings.iter().map(|(scope, ceiling)| (*scope, line(*scope, ceiling))).collect()
@@ -362,7 +362,7 @@ impl World {
             granted_at: lease.granted_at,
             expires_at: lease.expires_at,
             phase: lease.phase.word(),
-            ended_at: lease.ended_at,
+            ended_at: lease.billed_to.or(lease.ended_at),
             limit_at: lease.limit_at,
         };
         self.leases.iter().map(|lease| (lease.number, line(lease))).collect()

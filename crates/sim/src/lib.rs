@@ -9,6 +9,7 @@
 mod ceilings;
 mod claims;
 mod compare;
+mod events;
 mod fault_disk;
 mod gangs;
 mod life;

@@ -4,8 +4,8 @@
 use crate::requests::small;
 use crate::wishes::some_generation;
 use leasehold_engine::command::{EndedClaim, EndedLease, FailStart, LoseNode, SettleLoss};
-use leasehold_engine::{Command, Phase, State};
-use leasehold_model::{AllocationNo, AllocationState, Instant, LeaseNo, NodeNo};
+use leasehold_engine::{Command, Custody, Phase, State};
+use leasehold_model::{AllocationNo, AllocationState, Instant, LeaseNo, NodeNo, ProjectNo, TenantNo, UserNo};
 use leasehold_oracle::{Dice, OpenLoss};
 
 /// A loss or a failed start instead of another command, at times.
@@ -37,11 +37,12 @@ pub(crate) fn instead(state: &State, now: Instant) -> Option<Command> {
     Some(Command::FailStart(FailStart { allocation, node, generation }))
 }
 
-/// A node on which something is going on, last seen a little earlier.
+/// A node on which something ended or that was claimed, last seen a little earlier.
 fn lose(state: &State, now: Instant, dice: &mut Dice) -> Command {
-    let ending =
-        state.leases().iter().filter(|lease| !lease.phase.is_held()).map(|lease| lease.node).collect::<Vec<_>>();
-    let node = if ending.is_empty() || dice.one_in(2) { NodeNo(small(dice, 5)) } else { *dice.pick(&ending) };
+    let ending = state.leases().into_iter().filter(|lease| !lease.phase.is_held()).map(|lease| lease.node);
+    let in_custody = state.nodes().filter(|node| node.custody != Custody::Open).map(|node| node.number);
+    let nodes: Vec<NodeNo> = ending.chain(in_custody).collect();
+    let node = if nodes.is_empty() || dice.one_in(4) { NodeNo(small(dice, 5)) } else { *dice.pick(&nodes) };
     let ago = if dice.one_in(2) { dice.below(60_000_000_000) } else { dice.below(8_000_000_000) };
     let last_seen = if dice.one_in(40) { Instant(now.0 + 1 + ago) } else { Instant(now.0.saturating_sub(ago)) };
     Command::LoseNode(LoseNode { node, last_seen })
@@ -57,12 +58,11 @@ pub(crate) fn settle(state: &State, open: &[OpenLoss], now: Instant) -> Option<C
         complete: true,
     };
     if open.is_empty() {
-        let wrong = || SettleLoss { loss: 0, leases: Vec::new(), claims: Vec::new(), complete: true };
-        let mut loss = || dice.below(state.size() + 3);
-        let number = loss();
-        return loss().is_multiple_of(40).then(|| Command::SettleLoss(SettleLoss { loss: number, ..wrong() }));
+        let loss = dice.below(state.size() + 3);
+        let nothing = SettleLoss { loss, leases: Vec::new(), claims: Vec::new(), complete: true };
+        return dice.one_in(60).then_some(Command::SettleLoss(nothing));
     }
-    if !dice.one_in(3) {
+    if dice.one_in(2) {
         return None;
     }
     let mut settle = settle(dice.pick(open));
@@ -100,11 +100,6 @@ fn ended_lease(ended: &leasehold_oracle::EndedLease) -> EndedLease {
     }
 }
 
-fn ended_claim(
-    (claim, (tenant, project, user)): &(
-        u64,
-        (leasehold_model::TenantNo, leasehold_model::ProjectNo, leasehold_model::UserNo),
-    ),
-) -> EndedClaim {
+fn ended_claim((claim, (tenant, project, user)): &(u64, (TenantNo, ProjectNo, UserNo))) -> EndedClaim {
     EndedClaim { claim: *claim, tenant: *tenant, project: *project, user: *user }
 }

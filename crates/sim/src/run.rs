@@ -1,8 +1,8 @@
 //! A run: one seed, one cluster, many lives.
 
-use crate::claims;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
+use crate::{claims, events};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
 use leasehold_model::{Instant, Record};
@@ -33,7 +33,7 @@ pub struct Tally {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Refusals that the oracle predicted, by code.
     pub foretold: BTreeMap<&'static str, u64>,
-    /// Notable events of claims and sensitive work.
+    /// Notable events of claims and sensitive work, lost nodes and failed starts.
     pub sensitive: BTreeMap<&'static str, u64>,
 }
 
@@ -142,6 +142,7 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
         }
     }
     truth.tally.sensitive = claims::notable(&truth.records);
+    events::count(&truth.records, &mut truth.tally.sensitive);
     Ok((truth.tally, truth.records))
 }
 

@@ -37,6 +37,16 @@ fn half(which: u64) {
         "claimed node lost",
         "wiped with a fence on it",
         "drained node claimed",
+        "claimed with an expected end",
+        "kept beyond its expected end",
+        "claimed under a ceiling",
+        "fenced on a claimed node",
+        "claimed node lost before it was claimed",
+        "end of a claim corrected",
+        "loss settled in parts",
+        "loss settled without names",
+        "start failed",
+        "start failed on a preempted gang",
     ] {
         let found = tally.sensitive.get(what).copied().unwrap_or(0);
         assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
@@ -94,6 +104,14 @@ fn half(which: u64) {
         "currency_fixed",
         "unknown_ceiling",
         "ceiling_exceeded",
+        "claim_until_past",
+        "claim_needs_until",
+        "claim_over_ceiling",
+        "allocation_not_on_node",
+        "seen_since",
+        "last_seen_in_future",
+        "no_open_loss",
+        "lease_elsewhere",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }

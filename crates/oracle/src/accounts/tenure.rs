@@ -307,12 +307,15 @@ impl Accounts {
         self.decisions.get(&by).and_then(|allocation| self.tenants.get(allocation)) == Some(&tenant)
     }
 
-    /// All leases of the attempt, unless they were preempted or lost before.
+    /// All leases of the attempt, unless they were being evicted.
     fn failed_to_start(&mut self, allocation: AllocationNo) {
         let attempt = self.attempts.get(&allocation).cloned().expect("an attempt");
         for (_, tenure) in self.tenures.range_mut(attempt) {
+            if matches!(tenure.revoked, Ending::Preempted | Ending::PreemptedForOwn) {
+                continue;
+            }
             tenure.failed_to_start = true;
-            if tenure.ending == Ending::Plain {
+            if tenure.is_over {
                 tenure.ending = Ending::FailedStart;
             }
         }
