@@ -232,14 +232,19 @@ impl State {
 
     /// Whether the core time of a lease that is granted now counts: its pool has no GPUs, and the rules say so.
     pub(crate) fn counts_cores(&self, pool: PoolNo) -> bool {
-        self.follows_rules(CORE_SHARES) && self.pool(pool).is_some_and(|pool| pool.gpu_nodes == 0)
+        self.follows_rules(CORE_SHARES) && !self.has_gpus(pool)
+    }
+
+    /// Whether a pool has nodes with GPUs.
+    pub(crate) fn has_gpus(&self, pool: PoolNo) -> bool {
+        self.pool(pool).is_some_and(|pool| pool.gpu_nodes > 0)
     }
 
     /// What the share is a share of for work that may use a node, a pool or, without either, any pool.
     pub(crate) fn scarce(&self, node: Option<NodeNo>, pool: Option<PoolNo>) -> Scarce {
         let pool = node.and_then(|node| self.node(node)).map(|node| node.pool).or(pool);
         let has_gpus = match pool {
-            Some(pool) => self.pool(pool).is_some_and(|pool| pool.gpu_nodes > 0),
+            Some(pool) => self.has_gpus(pool),
             None => self.pools().any(|(_, pool)| pool.gpu_nodes > 0),
         };
         if has_gpus { Scarce::Gpus } else { Scarce::Cores }
@@ -306,16 +311,19 @@ impl State {
     ) {
         let Some(claimed) = before.or(after) else { return };
         let level = |claimed: Option<&ClaimedNode>| self.claimed_level(claimed);
-        let ((was, was_used), (is, is_used)) = (level(before), level(after));
+        let ((was_levels, was_used), (is_levels, is_used)) = (level(before), level(after));
         let ChangedAt { stamp, effective } = at;
         let tenant = claimed.claim.by.tenant;
         let spent = &mut entry_mut(&mut self.tenants, tenant.0).expect("a claimer's tenant exists").spent;
-        for meter in [&mut spent.gpus, &mut self.gpu_time] {
-            if is > was {
-                meter.rise(stamp, is - was);
-            } else if was > is {
-                meter.fall(stamp, was - is);
-                meter.take_back(was - is, effective);
+        let meters = [[&mut spent.gpus, &mut self.gpu_time], [&mut spent.cores, &mut self.core_time]];
+        for ((was, is), meters) in was_levels.into_iter().zip(is_levels).zip(meters) {
+            for meter in meters {
+                if is > was {
+                    meter.rise(stamp, is - was);
+                } else if was > is {
+                    meter.fall(stamp, was - is);
+                    meter.take_back(was - is, effective);
+                }
             }
         }
         if is_used && !was_used && spent.on.add(claimed.node) {
@@ -333,11 +341,15 @@ impl State {
         }
     }
 
-    /// The GPUs that a claimed node counts, and whether the node counts.
-    fn claimed_level(&self, claimed: Option<&ClaimedNode>) -> (u64, bool) {
-        let Some(claimed) = claimed else { return (0, false) };
-        let level = claimed.in_use().iter().map(|(class, quanta)| self.gpu_level(*class, *quanta)).sum();
-        (level, claimed.quanta.is_some() && claimed.in_service)
+    /// The GPUs and the cores that a claimed node counts, and whether the node counts.
+    fn claimed_level(&self, claimed: Option<&ClaimedNode>) -> ([u64; 2], bool) {
+        let mut levels = [0; 2];
+        let Some(claimed) = claimed else { return (levels, false) };
+        let share = |(class, quanta): &(ClassNo, u64)| self.level_of(*class, *quanta, claimed.claim.counts_cores);
+        for (scarce, level) in claimed.in_use().iter().filter_map(share) {
+            levels[scarce as usize] += level;
+        }
+        (levels, claimed.quanta.is_some() && claimed.in_service)
     }
 
     /// Loads what counts the leases of a tenant on a node.
@@ -359,10 +371,12 @@ impl State {
             *on.entry(lease.node).or_default() += 1;
         }
         for claimed in self.nodes().filter_map(|node| self.claimed_node(node.number)) {
-            if let (level, true) = self.claimed_level(Some(&claimed)) {
-                let (gpus, on) = held.entry(claimed.claim.by.tenant).or_default();
-                *gpus += level;
-                all += level;
+            if let (levels, true) = self.claimed_level(Some(&claimed)) {
+                let (sums, on) = held.entry(claimed.claim.by.tenant).or_default();
+                for (place, level) in levels.into_iter().enumerate() {
+                    sums[place] += level;
+                    all[place] += level;
+                }
                 *on.entry(claimed.node).or_default() += 1;
             }
         }

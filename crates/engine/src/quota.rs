@@ -149,7 +149,7 @@ impl Quota {
     }
 
     /// Remembers what a holder used at the beginning of the minute, before that changes. Only soft quotas need it.
-    fn mark(&mut self, holder: Holder, stamp: Instant) {
+    pub(crate) fn mark(&mut self, holder: Holder, stamp: Instant) {
         if !matches!(self.limit, LimitKind::Soft { .. }) {
             return;
         }

@@ -140,7 +140,7 @@ impl World {
         self.rules_version.is_none_or(|version| version >= 4) && !self.has_gpus(pool)
     }
 
-    fn has_gpus(&self, pool: PoolNo) -> bool {
+    pub(crate) fn has_gpus(&self, pool: PoolNo) -> bool {
         let is_gpu = |class: &ClassNo| self.classes[class].kind == ResourceKind::Gpu;
         let mut nodes = self.nodes.values().filter(|node| node.put.pool == pool);
         nodes.any(|node| node.put.capacity.iter().any(|(class, quanta)| is_gpu(class) && quanta.0 > 0))
