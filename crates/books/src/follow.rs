@@ -240,7 +240,7 @@ impl Books {
             | Body::Denied(_)
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
-            | Body::ReservationDropped(_) | Body::PreemptionDecided(_) | Body::ReservationTakenOver(_) | Body::HeadProtected(_) => {}
+            | Body::ReservationDropped(_) | Body::HeadProtected(_) => {}
         }
         Ok(())
     }

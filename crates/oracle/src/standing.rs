@@ -76,12 +76,10 @@ impl World {
     fn time_of(&self, kind: ResourceKind, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
         let counts = |without_gpus: bool| kind == ResourceKind::Gpu || without_gpus;
         let leases = self.leases_held(of).into_iter().filter(|held| counts(held.lease.on_pool_without_gpus));
-        let leased = leases.map(|held| {
-            self.units(kind, held.lease.class, held.lease.quanta) * overlap(&held.range, window)
-        });
-        let level = |counted: &Counted| {
-            counted.iter().map(|(class, quanta)| self.units(kind, *class, *quanta)).sum::<u128>()
-        };
+        let leased =
+            leases.map(|held| self.units(kind, held.lease.class, held.lease.quanta) * overlap(&held.range, window));
+        let level =
+            |counted: &Counted| counted.iter().map(|(class, quanta)| self.units(kind, *class, *quanta)).sum::<u128>();
         let claims = self.claimed_time(of).into_iter().filter(|(_, without_gpus, _, _)| counts(*without_gpus));
         leased.sum::<u128>()
             + claims.map(|(_, _, range, counted)| level(&counted) * overlap(&range, window)).sum::<u128>()

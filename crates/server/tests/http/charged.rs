@@ -32,7 +32,11 @@ fn request(ttl: &str, node: &str) -> Value {
 /// The total cost of everything on the first of January.
 async fn cost(world: &World) -> String {
     let costs = world.get("/api/v1/costs?from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z").await.expect(200);
-    costs["total"]["EUR"].as_str().or(costs["totals"][0]["cost"].as_str()).unwrap_or_else(|| panic!("{costs}")).to_owned()
+    costs["total"]["EUR"]
+        .as_str()
+        .or(costs["totals"][0]["cost"].as_str())
+        .unwrap_or_else(|| panic!("{costs}"))
+        .to_owned()
 }
 
 /// From 10:20 to 12:10 is 6,600 s, and to 11:50, when the node was last seen, 5,400 s.
@@ -49,7 +53,8 @@ async fn a_lease_that_ended_after_its_node_was_last_seen_is_billed_to_that_insta
 
     let lost = json!({ "last_seen": "2026-01-01T11:50:00Z" });
     world.post("/api/v1/nodes/n1/lose", lost).await.expect(200);
-    let corrected = world.until(&format!("/api/v1/leases/{lease}"), |lease| lease["ended_at"] != closed["ended_at"]).await;
+    let corrected =
+        world.until(&format!("/api/v1/leases/{lease}"), |lease| lease["ended_at"] != closed["ended_at"]).await;
     assert_eq!(corrected["ended_at"], "2026-01-01T11:50:00Z", "{corrected}");
     assert_eq!(cost(&world).await, "54");
     let records = world.get("/api/v1/audit/records?limit=1000").await.expect(200);
@@ -76,24 +81,31 @@ async fn a_claim_counts_whole_and_its_leases_are_priced_as_guaranteed() {
     world.post("/api/v1/quotas", json!({ "tenant": "physics", "class": "h100", "hard": "12" })).await.expect(201);
     let ceiling = json!({ "amount": "500", "mode": "hard" });
     world.put("/api/v1/projects/lattice/ceiling", ceiling).await.expect(200);
-    let claim = |until: Value| {
-        json!({ "nodes": ["n1"], "tenant": "physics", "project": "lattice", "user": "ada", "until": until })
-    };
+    let claim = |until: Value| json!({ "nodes": ["n1"], "tenant": "physics", "project": "lattice", "user": "ada", "until": until });
     let refused = world.post("/api/v1/claims", claim(Value::Null)).await.expect(422);
     assert_eq!((&refused["code"], &refused["field"]), (&json!("claim_needs_until"), &json!("until")), "{refused}");
     let past = world.post("/api/v1/claims", claim(json!("2026-01-01T10:00:00Z"))).await.expect(422);
     assert_eq!(past["code"], "claim_until_past", "{past}");
     // 8 GPUs at 0.015 for two hours cost 864.
     let dear = world.post("/api/v1/claims", claim(json!("2026-01-01T12:20:00Z"))).await.expect(409);
-    assert_eq!((&dear["code"], &dear["requested"], &dear["amount"]), (&json!("claim_over_ceiling"), &json!("864"), &json!("500")));
+    assert_eq!(
+        (&dear["code"], &dear["requested"], &dear["amount"]),
+        (&json!("claim_over_ceiling"), &json!("864"), &json!("500"))
+    );
     let made = world.post("/api/v1/claims", claim(json!("2026-01-01T11:20:00Z"))).await.expect(201);
     assert_eq!(made["nodes"][0]["custody"]["until"], "2026-01-01T11:20:00Z", "{made}");
     let shown = world.get("/api/v1/projects/lattice/ceiling").await.expect(200);
     assert_eq!((&shown["spent"], &shown["reserved"], &shown["left"]), (&json!("0"), &json!("432"), &json!("68")));
 
     // Four of twelve GPUs are left for other work, and nothing of it for the second node.
-    let over = world.post("/api/v1/claims", json!({ "nodes": ["n2"], "tenant": "physics", "project": "lattice",
-        "user": "ada", "until": "2026-01-01T10:30:00Z" })).await.expect(409);
+    let over = world
+        .post(
+            "/api/v1/claims",
+            json!({ "nodes": ["n2"], "tenant": "physics", "project": "lattice",
+        "user": "ada", "until": "2026-01-01T10:30:00Z" }),
+        )
+        .await
+        .expect(409);
     let figures = (&over["code"], &over["used"], &over["requested"], &over["limit"], &over["unit"]);
     assert_eq!(figures, (&json!("claim_over_quota"), &json!("8"), &json!("8"), &json!("12"), &json!("GPU")), "{over}");
     let mut sensitive = request("30m", "n1");
@@ -121,7 +133,8 @@ async fn a_failed_start_is_charged_by_its_own_rule_and_reported_by_agents_and_op
     let submitted = world.post("/api/v1/allocations", submit).await.expect(201);
     let allocation = submitted["id"].as_str().expect("an id").to_owned();
     let member = json!({ "name": "m", "role": "project_member", "tenant": "physics", "project": "lattice" });
-    let member = world.post("/api/v1/tokens", member).await.expect(201)["secret"].as_str().expect("a secret").to_owned();
+    let member =
+        world.post("/api/v1/tokens", member).await.expect(201)["secret"].as_str().expect("a secret").to_owned();
     clock.advance(Span::from_secs(60));
     let failed = json!({ "allocation": allocation });
     let path = "/api/v1/nodes/n1/failed-starts";
