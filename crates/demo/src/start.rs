@@ -89,6 +89,7 @@ fn configuration(directory: &DemoDirectory, pace: Pace) -> Config {
             // So that heat decays within the demo.
             heat_half_life: Some(pace.span(20_000).max(Span::from_secs(1))),
             sensitive_pool_size: None,
+            idle_node_after: None,
         },
         // A demo can be continued after a long time.
         clock: config::Clock { max_gap: Span::from_secs(3650 * 86_400) },

@@ -13,6 +13,7 @@ mod custody;
 pub(crate) mod dispatch;
 mod endings;
 mod inventory;
+mod pending;
 mod placement_preview;
 mod quotas;
 pub(crate) mod quote;
@@ -294,6 +295,9 @@ impl Draft<'_> {
             Command::ReportCheckpoint(report) => self.report_checkpoint(report).map(done),
             Command::CompleteAllocation(complete) => self.complete_allocation(complete).map(done),
             Command::CancelAllocation(number) => self.cancel_allocation(*number).map(done),
+            Command::HoldAllocation(hold) => self.hold_allocation(hold).map(done),
+            Command::ReleaseHold(number) => self.release_hold(*number).map(done),
+            Command::ChangeAllocation(change) => self.change_allocation(change).map(done),
             Command::PutTenant(put) => self.put_tenant(put).map(done),
             Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),
@@ -327,6 +331,7 @@ impl Draft<'_> {
             Command::ClearQuarantine(node) => self.clear_quarantine(*node).map(done),
             Command::ReserveNodes(reserve) => self.reserve_nodes(reserve).map(done),
             Command::UnreserveNodes(window) => self.unreserve_nodes(*window).map(done),
+            Command::NoteEmptyNode(note) => self.note_empty_node(note).map(done),
             Command::IssueToken(issue) => self.issue_token(issue).map(done),
             Command::RevokeToken(token) => self.revoke_token(*token).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),

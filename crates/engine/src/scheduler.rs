@@ -82,7 +82,7 @@ impl Scheduler {
             if found.is_unsettled() {
                 scheduler.unsettled.insert(found.number);
             }
-            if found.state.is_queued() && found.reservation.is_none() {
+            if found.is_in_line() {
                 scheduler.line_up(&state.queue.key(found), found);
             }
         }

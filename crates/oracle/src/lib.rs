@@ -60,7 +60,7 @@ pub use foretell_quota::QuotaWish;
 pub use leasehold_model::body::SettingsChanged as Settings;
 pub use oracle::Oracle;
 pub use request::{Expected, RequestFacts};
-pub use submission::Word;
+pub use submission::{Change, Word};
 pub use summary::{
     AllocationLine, CapacityLine, CeilingLine, CountedFor, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine,
     Summary,

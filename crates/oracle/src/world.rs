@@ -35,6 +35,8 @@ pub(crate) struct Node {
     pub(crate) last_generation: u64,
     pub(crate) condition: Condition,
     pub(crate) custody: Custody,
+    /// Since when it was empty, by the last record that says so.
+    pub(crate) noted_empty: Option<Instant>,
 }
 
 impl Node {
@@ -49,6 +51,7 @@ impl Node {
             last_generation: 0,
             condition,
             custody: Custody::Open,
+            noted_empty: None,
         }
     }
 

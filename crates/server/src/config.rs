@@ -56,6 +56,7 @@ pub const KEYS: &[&str] = &[
     "engine.idempotency_window",
     "engine.heat_half_life",
     "engine.sensitive_pool_size",
+    "engine.idle_node_after",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -250,6 +251,9 @@ pub struct Engine {
     #[serde(deserialize_with = "maybe_span")]
     pub heat_half_life: Option<Span>,
     pub sensitive_pool_size: Option<u64>,
+    /// A record says so when a node has been empty for this long. It is no recorded setting. None: no such records.
+    #[serde(deserialize_with = "maybe_span")]
+    pub idle_node_after: Option<Span>,
 }
 
 impl Engine {

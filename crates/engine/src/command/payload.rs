@@ -21,6 +21,9 @@ macro_rules! plain_commands {
             | Command::ReportCheckpoint(_)
             | Command::CompleteAllocation(_)
             | Command::CancelAllocation(_)
+            | Command::HoldAllocation(_)
+            | Command::ReleaseHold(_)
+            | Command::ChangeAllocation(_)
             | Command::PutTenant(_)
             | Command::DeleteTenant(_)
             | Command::UpdateTenant(_)
@@ -52,6 +55,7 @@ macro_rules! plain_commands {
             | Command::ReportWipe(_)
             | Command::ClearQuarantine(_)
             | Command::UnreserveNodes(_)
+            | Command::NoteEmptyNode(_)
             | Command::RevokeToken(_)
     };
 }

@@ -5,7 +5,7 @@
 
 use super::positions::compete;
 use super::{Line, Queue, Rank, ShapeKey};
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, Hold};
 use crate::ask::Ask;
 use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
@@ -23,7 +23,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 /// The situation of a waiting allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Its position among the allocations that wait for the same nodes, counted from one.
+    /// Its position among the allocations that wait for the same nodes, counted from one. While it is on hold, the
+    /// position that it would have.
     pub position: u64,
     pub reason: WaitReason,
     /// When it starts at the latest and where. Only the head of a line has an assured start.
@@ -43,6 +44,8 @@ pub enum WaitReason {
     Behind { ahead: AllocationNo, start: Instant },
     /// An eviction would make room, but its tenant has reached its limit on evictions per hour.
     Evictions { used: u64, limit: u64 },
+    /// It is on hold.
+    Hold(Hold),
     /// It starts on the next scheduling pass.
     Due,
 }
@@ -71,6 +74,9 @@ impl View<'_> {
             let live = kept.victims.0.iter().filter_map(|lease| self.lease(*lease));
             let nodes = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
             return Some(Waits { position, reason: WaitReason::Victims { nodes }, assured_start: None });
+        }
+        if let Some(hold) = &waits.on_hold {
+            return Some(Waits { position, reason: WaitReason::Hold(hold.clone()), assured_start: None });
         }
         let ask = Ask::of(waits, now);
         let assured = AssuredStarts::new(self.heads_before(&ask));
@@ -164,12 +170,25 @@ impl View<'_> {
             }
             free
         };
-        let ask = Ask { allow: Some(&allow), ..*ask };
-        match self.place_gang(&ask, &mut Tentative::default()) {
+        match self.place_gang(&Ask { allow: Some(&allow), ..*ask }, &mut Tentative::default()) {
             Ok(_) => Hindrance::Nothing,
             Err(NoGang::Quota(cause)) => Hindrance::Quota(cause),
-            Err(NoGang::Room) => behind.get().map_or(Hindrance::Room, Hindrance::Behind),
+            Err(NoGang::Room) => match behind.get() {
+                Some(ahead) if self.is_held_back(ask, assured) => Hindrance::Behind(ahead),
+                _ => Hindrance::Room,
+            },
         }
+    }
+
+    /// Whether an ask without room would fit, or make room, if no node were kept for those before it. One that would not
+    /// is the head of its other lines, as a scheduling pass finds it.
+    fn is_held_back(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> bool {
+        if !matches!(self.place_gang(ask, &mut Tentative::default()), Err(NoGang::Room)) {
+            return true;
+        }
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
+        let limited = matches!(self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None), Some(Err(_)));
+        !limited && self.plan_for(ask, None).is_some()
     }
 
     fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {

@@ -261,6 +261,9 @@ impl State {
             Body::NodeQuarantined(quarantined) => self.fold_quarantined(record, quarantined, to)?,
             Body::QuarantineCleared(cleared) => self.fold_quarantine_cleared(cleared.node, to)?,
             Body::AgentRegistered(registered) => self.fold_agent(registered)?,
+            Body::NodeEmpty(empty) => {
+                entry_mut(&mut self.nodes, empty.node.0).ok_or("no such node")?.empty_noted = Some(empty.since);
+            }
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
                 self.drop_report(detached.node, stamp, to)?;
@@ -347,6 +350,9 @@ impl State {
                 self.fold_over(done.allocation, AllocationState::Completed, stamp, to)?
             }
             Body::AllocationFailed(failed) => self.fold_over(failed.allocation, AllocationState::Failed, stamp, to)?,
+            Body::AllocationHoldSet(held) => self.fold_hold_set(record, held, to)?,
+            Body::AllocationHoldCleared(held) => self.fold_hold_cleared(held.allocation, to)?,
+            Body::AllocationChanged(changed) => self.fold_changed(changed.allocation, &changed.spec, to)?,
             Body::AllocationCancelled(gone) => {
                 self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
             }

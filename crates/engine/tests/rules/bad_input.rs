@@ -255,9 +255,10 @@ fn each_has_its_code_and_its_sentence() {
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached in `tokens.rs`, `quota_scopes.rs` and `windows.rs`, and by no number of commands that anyone could send.
+    // Reached in `tokens.rs`, `quota_scopes.rs`, `windows.rs` and `holds.rs`, and by no number of commands that anyone
+    // could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
-    seen.extend(crate::quota_scopes::CODES.iter().chain(crate::windows::CODES));
+    seen.extend(crate::quota_scopes::CODES.iter().chain(crate::windows::CODES).chain(crate::holds::CODES));
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"
@@ -518,7 +519,7 @@ fn each_has_its_code_and_its_sentence() {
         a charge policy that never was
             unknown_charge_policy: there is no charge policy 7
         a price that is too high
-            bad_prices: invalid prices: kinds.gpu is above 1000000 per unit-second
+            bad_prices: invalid prices: kinds.gpu is above 1000000
         a factor that is too high
             bad_prices: invalid prices: tiers.h100 is above 1000
         a price of no class

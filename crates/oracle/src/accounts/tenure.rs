@@ -225,13 +225,14 @@ impl Accounts {
             | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
             | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowAnnounced(_) | Body::BudgetsPut(_)
             | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
-            | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_)
+            | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Denied(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
             | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
             | Body::AllocationSubmitted(_) | Body::AllocationDenied(_) | Body::AllocationPlaced(_)
             | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
-            | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodeQuarantined(_)
+            | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) | Body::AllocationChanged(_) | Body::NodeQuarantined(_)
             | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }

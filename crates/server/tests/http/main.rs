@@ -12,6 +12,7 @@ mod ceilings;
 mod claims;
 mod clock;
 mod conform;
+mod empty_nodes;
 mod evictions;
 mod explain;
 mod fairness;
