@@ -208,6 +208,7 @@ impl Follower for Beside<'_> {
     }
     fn lease_due(&mut self, state: &State, slot: u32) {
         self.timers.arm(state, slot);
+        self.scheduler.deadline_moved(state.leases.at(slot).priority);
     }
     fn lease_closed(&mut self, state: &State) {
         self.timers.sweep(state);

@@ -121,7 +121,7 @@ impl Oracle {
         self.world.follow_episodes(record.stamp);
         self.world.follow_overage(record.stamp);
         self.world.follow_assurances(record);
-        if moves_queue(record) || self.world.moves_money(record) {
+        if moves_queue(record) || self.world.moves_money(record) || self.world.moves_victims(record) {
             self.world.looked = None;
         }
         self.size += 1;

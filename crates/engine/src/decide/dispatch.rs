@@ -336,8 +336,7 @@ impl Engine {
         self.scheduler.heads = self.heads(now, None);
         let scheduler = &mut self.scheduler;
         (scheduler.recheck_all, scheduler.queue_changed) = (false, false);
-        scheduler.provisional =
-            scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
+        scheduler.sum_up_blocks();
         scheduler.freed.clear();
         true
     }
