@@ -306,9 +306,9 @@ async fn waiting_allocations_are_held_released_and_changed() {
     assert_eq!((hold.by_operator, hold.reason.as_deref()), (true, Some("data is missing")));
     let waiting = shown.waiting.expect("it waits");
     assert_eq!(waiting.reason, leasehold_api::WaitReason::Hold);
-    assert!(waiting.detail.contains("put on hold by an operator") && waiting.detail.contains("data is missing"));
+    assert!(waiting.detail.contains("Put on hold by an operator") && waiting.detail.contains("data is missing"));
     let explained = world.get(&at("/explain")).await.expect(200);
-    assert!(explained.to_string().contains("put on hold by an operator"), "{explained}");
+    assert!(explained.to_string().contains("Put on hold by an operator"), "{explained}");
     assert_eq!(world.post(&at("/hold"), json!({})).await.expect(409)["code"], "allocation_on_hold");
     world.post(&at("/release"), json!({})).await.expect(200);
     assert_eq!(world.post(&at("/release"), json!({})).await.expect(409)["code"], "allocation_not_on_hold");
