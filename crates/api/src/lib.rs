@@ -47,8 +47,8 @@ pub use agent::{
 };
 pub use allocation::{
     Allocation, AllocationChange, AllocationChanged, AllocationDetail, AllocationList, Asked, Attempt,
-    CheckpointReport, CompleteAllocation, FailedStart, Hold, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting,
-    WrittenCheckpoint,
+    CheckpointReport, CompleteAllocation, FailedStart, Hold, Replica, Requested, SubmitAllocation, Submitted,
+    WaitReason, Waiting, WrittenCheckpoint,
 };
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};

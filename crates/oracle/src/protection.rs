@@ -188,7 +188,9 @@ impl World {
         };
         let over = |found: &Allocation| {
             let serves = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_open_to(found.claimer()));
-            changed == Some(found.number) || !found.is_in_line() || found.protected_on.iter().any(|node| touched.contains(node) || !serves(node))
+            changed == Some(found.number)
+                || !found.is_in_line()
+                || found.protected_on.iter().any(|node| touched.contains(node) || !serves(node))
         };
         let protected = self.allocations.values().filter(|found| !found.protected_on.is_empty());
         let over: Vec<AllocationNo> = protected.filter(|found| over(found)).map(|found| found.number).collect();

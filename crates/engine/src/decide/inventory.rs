@@ -7,8 +7,8 @@ use crate::quota::common_multiple;
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
-    ClassPut, NodeDeleted, NodeDrained, NodeEmpty, NodePut, NodeResumed, NodeReturned, PlacementChanged,
-    PoolDeleted, PoolPlacementPut, PoolPut, PoolQueuePut, QueueChanged, SensitiveChanged, SettingsChanged,
+    ClassPut, NodeDeleted, NodeDrained, NodeEmpty, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
+    PoolPlacementPut, PoolPut, PoolQueuePut, QueueChanged, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
     CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LABELS_PER_NODE_MAX,

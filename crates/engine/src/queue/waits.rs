@@ -91,7 +91,12 @@ impl View<'_> {
             return Some(Waits { position, reason, assured_start: None, protection: None });
         }
         if let Some(hold) = &waits.on_hold {
-            return Some(Waits { position, reason: WaitReason::Hold(hold.clone()), assured_start: None });
+            return Some(Waits {
+                position,
+                reason: WaitReason::Hold(hold.clone()),
+                assured_start: None,
+                protection: None,
+            });
         }
         let ask = Ask::of(waits, now);
         if self.is_paused_everywhere(&ask) {
@@ -230,7 +235,7 @@ impl View<'_> {
         if !matches!(self.place_gang(ask, &mut Tentative::default()), Err(NoGang::Room)) {
             return true;
         }
-        let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, ask.stay_after_eviction());
         let limited = matches!(self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None), Some(Err(_)));
         !limited && self.plan_for(ask, None).is_some()
     }
