@@ -347,7 +347,7 @@ impl Books {
         let ended_at = record.effective_at.clamp(row.held.from, row.held.to);
         row.held.to = ended_at;
         row.end = end;
-        if row.life.ending.is_none() && matches!(end, End::Released | End::Expired) {
+        if row.life.ending.is_none() && matches!(end, End::Released | End::Expired | End::FailedStart) {
             note_ending(row, record);
         }
         open.phase = Phase::TearingDown;

@@ -155,9 +155,10 @@ pub(crate) enum Missing {
 impl State {
     pub(crate) fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
         // What runs on claimed nodes is counted by the claims.
-        if ask.claimer.is_some() && self.counts_whole_claims() {
-            return SmallVec::new();
-        }
+        if ask.claimer.is_some() && self.counts_whole_claims() { SmallVec::new() } else { self.all_facts_of(ask) }
+    }
+
+    fn all_facts_of(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
         let Ask { project, priority, user, app_instance, .. } = *ask;
         let facts = |(class, quanta): &(ClassNo, Quanta)| {
             let spec = self.class(*class).expect("a requested class exists");
@@ -171,8 +172,12 @@ impl State {
     pub(crate) fn missing_holder(&self, ask: &Ask<'_>) -> Option<(QuotaNo, Missing)> {
         let mut quotas = self.quotas_of(ask.tenant).filter(|quota| quota.scope.further.counts_by_holder()).peekable();
         quotas.peek()?;
-        let facts = self.facts_of_ask(ask);
-        quotas.find_map(|quota| Some((quota.number, quota.lacks_holder(ask, &facts)?)))
+        let (facts, all) = (self.facts_of_ask(ask), self.all_facts_of(ask));
+        quotas.find_map(|quota| {
+            // Allocations on claimed nodes still count in quotas on allocations.
+            let facts = if quota.measure == Measure::Allocations { &all } else { &facts };
+            Some((quota.number, quota.lacks_holder(ask, facts)?))
+        })
     }
 
     /// Calls `show` for every quota in which the ask counts, by number, until it returns an error.

@@ -182,10 +182,7 @@ impl World {
             touched.extend(fenced.leases.0.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.node));
         }
         // The set was made for what it asked for before.
-        let changed = match &record.body {
-            Body::AllocationChanged(changed) => Some(changed.allocation),
-            _ => None,
-        };
+        let changed = if let Body::AllocationChanged(changed) = &record.body { Some(changed.allocation) } else { None };
         let over = |found: &Allocation| {
             let serves = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_open_to(found.claimer()));
             changed == Some(found.number)

@@ -368,7 +368,8 @@ impl World {
                     return Err(fault);
                 }
                 let demand = Demand::of_gang(found.tenant, found.project, found.user, &spec);
-                let fault = self.fault_of_holder(&demand, spec.pool);
+                let paused = self.is_paused_everywhere(&demand, spec.pool).then_some("pool_paused");
+                let fault = paused.or_else(|| self.fault_of_holder(&demand, spec.pool));
                 if let Some(fault) = fault.or_else(|| self.impossible(demand.claimer, &spec)) {
                     return Err(fault);
                 }

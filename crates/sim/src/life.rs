@@ -592,19 +592,3 @@ impl Life<'_> {
         }
     }
 }
-
-impl Faults {
-    /// Draws faults for the next steps; often none, so that histories grow long.
-    pub(crate) fn draw(dice: &mut Dice, disk: &FaultDisk) -> Self {
-        let soon = |dice: &mut Dice| Some(disk.operations() + 1 + dice.below(120));
-        let mut faults = Self::default();
-        match dice.below(8) {
-            0..4 => faults.crash_at = soon(dice),
-            4 => faults.sync_error_at = soon(dice),
-            5 => faults.short_write_at = soon(dice),
-            6 => faults.capacity_bytes = Some(disk.bytes_used() + dice.below(60_000)),
-            _ => {}
-        }
-        faults
-    }
-}

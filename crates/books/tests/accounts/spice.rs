@@ -60,7 +60,8 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
                 preempted: charge(dice),
                 fenced: charge(dice),
                 node_lost: charge(dice),
-                failed_start: Charge::Full,
+                // From a die of its own, so that the other draws stay as they are.
+                failed_start: charge(&mut Dice::new(u64::from(number))),
             };
             ChargePolicyPut { policy: number, from, charges }.into()
         } else {
@@ -78,21 +79,47 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
             records.insert(place, Record::new(0, stamp, RateCardDeleted { card: number }));
         }
     }
-    // An allocation's number is the sequence of the record that submitted it.
-    let mut moved = BTreeMap::new();
+    // Records refer to earlier ones by sequence. An allocation's number is the sequence of the record that submitted it.
+    let mut moved = BTreeMap::from([(0, 0)]);
     for (sequence, record) in (0..).zip(&mut records) {
-        if matches!(record.body, Body::AllocationSubmitted(_)) {
-            moved.insert(AllocationNo(record.sequence), AllocationNo(sequence));
+        // What was inserted has no sequence yet, and nothing refers to it.
+        if record.sequence > 0 {
+            moved.insert(record.sequence, sequence);
         }
         record.sequence = sequence;
         if let Some(number) = allocation_mut(&mut record.body) {
-            *number = moved[number];
+            number.0 = moved[&number.0];
         }
         if let Body::ReservationTakenOver(taken) = &mut record.body {
-            taken.dropped.iter_mut().for_each(|number| *number = moved[number]);
+            taken.dropped.iter_mut().for_each(|number| number.0 = moved[&number.0]);
+        }
+        if let Some(Reason::Preempted { by }) = &mut record.reason {
+            *by = moved[by];
+        }
+        for earlier in sequences_mut(&mut record.body) {
+            *earlier = moved[earlier];
         }
     }
     records
+}
+
+/// The sequences of losses and claims in a record.
+fn sequences_mut(body: &mut Body) -> Vec<&mut u64> {
+    if let Body::EndsCorrected(one) = body {
+        vec![&mut one.loss]
+    } else if let Body::ClaimEndCorrected(one) = body {
+        vec![&mut one.loss, &mut one.claim]
+    } else if let Body::LossSettled(one) = body {
+        vec![&mut one.loss]
+    } else if let Body::NodesReleased(one) = body {
+        one.claim.iter_mut().collect()
+    } else if let Body::NodeWiped(one) = body {
+        one.claim.iter_mut().collect()
+    } else if let Body::NodeQuarantined(one) = body {
+        one.claim.iter_mut().collect()
+    } else {
+        Vec::new()
+    }
 }
 
 /// The allocation in a record.

@@ -450,7 +450,9 @@ impl Engine {
         let waits = self.state.allocation(rank.3).expect("a waiting allocation exists").clone();
         let heads = self.heads(now, Some(rank));
         let is_first = heads.is_empty() && self.state.queue.protected_nodes.is_empty();
-        let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
+        // Leases that are too young to be evicted become evictable with time alone.
+        let stands = is_first && !self.state.protects_young_leases();
+        let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| stands);
         let assured = AssuredStarts { heads, computed: RefCell::new(std::mem::take(computed)) };
         let anywhere = Ask::of(&waits, now);
         let allow = |node: &Node| assured.allow(self.view(), node, now, anywhere.stay());

@@ -3,10 +3,10 @@
 use crate::drawn;
 use crate::support::{World, quota_scope};
 use leasehold_engine::command::{
-    ClaimNodes, CompleteAllocation, ConfirmTeardown, DeleteCeiling, FailStart, IssueToken, LoseNode, Nothing,
-    PutCeiling, PutChargePolicy, PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser,
-    RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke,
-    SubmitAllocation, UpdateTenant,
+    ClaimNodes, CompleteAllocation, ConfirmTeardown, DeleteCeiling, IssueToken, LoseNode, Nothing, PutCeiling,
+    PutChargePolicy, PutClass, PutNode, PutPool, PutProject, PutQuota, PutRateCard, PutTenant, PutUser, RegisterAgent,
+    ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation,
+    UpdateTenant,
 };
 use leasehold_engine::{Command, Engine, Request, Settings, State};
 use leasehold_model::body::PerPriority;
@@ -458,8 +458,7 @@ impl Step {
                     last_seen: Instant(state.last_stamp().0.saturating_sub(span(20).0)),
                 }),
                 3 => Command::ReturnNode(NodeNo(*node)),
-                _ => crate::losses::some_settlement(state)
-                    .unwrap_or_else(|| crate::windows::some_command(state, NodeNo(*node))),
+                _ => crate::windows::some_command(state, NodeNo(*node)),
             },
             Action::PutNode { node, pool, immediate, gpus, cores } => {
                 let known = state.node(NodeNo(*node)).map(|_| *node);
@@ -631,7 +630,6 @@ impl Step {
                         exit_status: u32::try_from(figure).ok().filter(|figure| figure % 3 > 0),
                         storage_written: figure,
                     }),
-                    14 => Command::FailStart(FailStart { allocation: number, node: None, generation: None }),
                     what => crate::holds::command(*what, number, figure),
                 }
             }
@@ -653,10 +651,10 @@ impl Step {
                 let nodes: Vec<NodeNo> = nodes.iter().map(pick).collect();
                 let node = nodes[0];
                 match wanted {
-                    "open" => Command::ClaimNodes(ClaimNodes {
-                        nodes,
-                        until: (bits % 2 == 0).then(|| later(state, u64::from(*bits) * 100)),
-                    }),
+                    "open" => {
+                        let until = (bits % 2 == 0).then(|| later(state, u64::from(*bits) * 100));
+                        Command::ClaimNodes(ClaimNodes { nodes, until })
+                    }
                     "claimed" => Command::ReleaseNodes(nodes),
                     "wiping" => Command::ReportWipe(ReportWipe {
                         node,

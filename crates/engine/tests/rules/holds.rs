@@ -3,7 +3,7 @@
 use crate::support::check;
 use expect_test::expect;
 use leasehold_engine::Command;
-use leasehold_engine::command::{ChangeAllocation, HoldAllocation, NoteEmptyNode};
+use leasehold_engine::command::{ChangeAllocation, FailStart, HoldAllocation, NoteEmptyNode};
 use leasehold_model::{AllocationNo, Instant, NodeNo, Priority, Span};
 
 /// The refusals that the stories here reach.
@@ -20,13 +20,14 @@ pub(crate) fn command(what: u8, allocation: AllocationNo, figure: u64) -> Comman
     match what {
         9 => Command::HoldAllocation(HoldAllocation { allocation, reason: None }),
         10 => Command::ReleaseHold(allocation),
+        14 => Command::FailStart(FailStart { allocation, node: None, generation: None }),
         11 => Command::ChangeAllocation(ChangeAllocation {
             allocation,
             priority: Priority::ALL.get(usize::try_from(figure % 4).expect("small")).copied(),
             pool: None,
-            walltime: Some((figure % 3 > 0).then(|| Span::from_secs(1 + figure % 300))),
+            walltime: Some((!figure.is_multiple_of(3)).then(|| Span::from_secs(1 + figure % 300))),
             ttl: None,
-            requeue: Some(figure % 2 == 0),
+            requeue: Some(figure.is_multiple_of(2)),
         }),
         12 => Command::NoteEmptyNode(NoteEmptyNode {
             node: NodeNo(u32::try_from(figure % 4).expect("small")),

@@ -64,7 +64,7 @@ pub(crate) fn some_settlement(state: &State) -> Option<Command> {
     let mut leases: Vec<LeaseNo> = known.map(|lease| lease.number).collect();
     let closed = (0..u64::MAX).map(LeaseNo).find(|number| state.lease(*number).is_none()).expect("not all are live");
     leases.push(closed);
-    Some(settlement(state, &leases, Some(loss), (loss % 2 == 0).then_some(loss), loss % 3 > 0))
+    Some(settlement(state, &leases, Some(loss), loss.is_multiple_of(2).then_some(loss), !loss.is_multiple_of(3)))
 }
 
 #[test]

@@ -49,3 +49,8 @@ mod tenancy;
 mod timers;
 mod tokens;
 mod windows;
+
+/// For `bad_input`: the codes of refusals that other files reach.
+fn codes_elsewhere() -> Vec<&'static str> {
+    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES].concat()
+}

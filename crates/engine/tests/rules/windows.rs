@@ -30,8 +30,11 @@ pub(crate) const CODES: &[&str] = &[
     "too_many_windows",
 ];
 
-/// A random command about windows, for `laws`: mostly a window, sometimes the end of one.
+/// A random command about windows, for `laws`: mostly a window, sometimes the end of one. An open loss is settled first.
 pub(crate) fn some_command(state: &State, node: NodeNo) -> Command {
+    if let Some(settlement) = crate::losses::some_settlement(state) {
+        return settlement;
+    }
     let now = state.last_stamp().0;
     let second = 1_000_000_000;
     match state.windows().last() {

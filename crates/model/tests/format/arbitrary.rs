@@ -455,11 +455,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(settings()),
         body(spans().prop_map(|heat_half_life| PlacementChanged { heat_half_life })),
         body(spans().prop_map(|head_wait_max| QueueChanged { head_wait_max })),
-        body((projects(), pools(), words(PoolAccess::ALL)).prop_map(|(project, pool, access)| ProjectPoolPut {
-            project,
-            pool,
-            access,
-        })),
+        crate::arbitrary_allocations::pool_access(projects(), pools()),
         body((pools(), option::of(weights())).prop_map(|(pool, weights)| PoolPlacementPut { pool, weights })),
         body((pools(), spans(), u32s()).prop_map(|(pool, min_runtime_before_eviction, requeue_limit)| PoolQueuePut {
             pool,

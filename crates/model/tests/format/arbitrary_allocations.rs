@@ -193,3 +193,12 @@ pub(crate) fn some_belongs_to() -> impl Strategy<Value = BelongsTo> {
         correlation,
     })
 }
+
+/// How the work of projects is admitted to pools.
+pub(crate) fn pool_access(
+    projects: impl Strategy<Value = ProjectNo> + 'static,
+    pools: impl Strategy<Value = PoolNo> + 'static,
+) -> BoxedStrategy<Body> {
+    let put = |(project, pool, access)| ProjectPoolPut { project, pool, access }.into();
+    (projects, pools, words(PoolAccess::ALL)).prop_map(put).boxed()
+}

@@ -8,6 +8,9 @@ use leasehold_model::rate::{BILLION, Charge, Charges, Currency, Decimal, Factors
 use leasehold_model::*;
 use smallvec::smallvec;
 
+#[path = "samples_queue.rs"]
+mod samples_queue;
+
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NEW_YEAR: Instant = Instant::from_secs(1_767_225_600);
 
@@ -141,7 +144,7 @@ pub(crate) fn prices() -> Prices {
 }
 
 /// Prices for other periods than a second.
-fn prices_per_hour_and_day() -> Prices {
+pub(crate) fn prices_per_hour_and_day() -> Prices {
     let kinds = [Period::Hour, Period::Day, Period::Second, Period::Second, Period::Hour];
     Prices { periods: Periods { kinds, classes: vec![(ClassNo(300), Period::Day)] }, ..prices() }
 }
@@ -306,7 +309,7 @@ fn budgets() -> Budgets {
 }
 
 /// An allocation that says everything it can say.
-fn gang() -> AllocationSpec {
+pub(crate) fn gang() -> AllocationSpec {
     AllocationSpec {
         pool: Some(PoolNo(1)),
         asks: smallvec![(ClassNo(0), Quanta(7)), (ClassNo(300), Quanta(64_000))],
@@ -528,37 +531,6 @@ fn later_bodies() -> Vec<Body> {
             belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
         }
         .into(),
-        HeadProtected {
-            allocation: AllocationNo(300),
-            rules_version: 4,
-            nodes: [NodeNo(1), NodeNo(2), NodeNo(300)].into_iter().collect(),
-        }
-        .into(),
-        ProjectPoolPut { project: ProjectNo(300), pool: PoolNo(1), access: PoolAccess::Paused }.into(),
-        QueueChanged { head_wait_max: Span::from_secs(3600) }.into(),
-        NodesClaimed { nodes: [NodeNo(2)].into_iter().collect(), until: Some(Instant(4_600_000_000_000)) }.into(),
-        AllocationFailed {
-            allocation: AllocationNo(300),
-            end: AttemptEnd::FailedStart,
-            exit_status: None,
-            storage_written: 0,
-        }
-        .into(),
-        EndsCorrected {
-            loss: 300,
-            leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
-            belongs_to: BelongsTo { allocation: Some(AllocationNo(9)), correlation: Correlation::Derived(9) },
-        }
-        .into(),
-        ClaimEndCorrected { loss: 300, node: NodeNo(7), claim: 290 }.into(),
-        LossSettled { loss: 300, node: NodeNo(7) }.into(),
-        AllocationHoldSet { allocation: AllocationNo(300), by_operator: false, reason: None }.into(),
-        AllocationHoldSet { allocation: AllocationNo(300), by_operator: true, reason: Some(name("wait for data")) }
-            .into(),
-        AllocationHoldCleared { allocation: AllocationNo(300) }.into(),
-        AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
-        RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
-        NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
     ]
 }
 
@@ -607,7 +579,7 @@ pub(crate) fn every_kind() -> Vec<Record> {
         records.push(record);
     }
     records.push(head_in_full(records.len() as u64));
-    for body in later_bodies() {
+    for body in later_bodies().into_iter().chain(samples_queue::bodies()) {
         records.push(Record::new(records.len() as u64, NEW_YEAR, body));
     }
     records

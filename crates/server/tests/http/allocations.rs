@@ -313,10 +313,10 @@ async fn waiting_allocations_are_held_released_and_changed() {
     world.post(&at("/release"), json!({})).await.expect(200);
     assert_eq!(world.post(&at("/release"), json!({})).await.expect(409)["code"], "allocation_not_on_hold");
     // What is absent stays, null clears.
-    let change = json!({ "priority": "guaranteed", "walltime": null, "pool": "main" });
+    let change = json!({ "priority": "scavenger", "walltime": null, "pool": "main" });
     world.send(Some(&world.operator), Method::Patch, &at(""), Some(change)).await.expect(200);
     let shown = show(&world, first.id).await.allocation;
-    assert_eq!((shown.priority, shown.walltime), (leasehold_api::Priority::Guaranteed, None));
+    assert_eq!((shown.priority, shown.walltime), (leasehold_api::Priority::Scavenger, None));
     assert_eq!((shown.pool.as_deref(), shown.on_hold), (Some("main"), None));
     assert_eq!(
         world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "pool": "main" }))).await.expect(400)["code"],

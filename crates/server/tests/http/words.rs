@@ -100,7 +100,7 @@ async fn a_request_for_one_node_is_told_what_state_that_node_is_in() {
     assert_eq!(denied().await["node_state"], "lost");
 
     // Claimed by another user, then being wiped, then quarantined.
-    let new = json!({ "name": "n3", "pool": "main", "teardown": "immediate", "capacity": { "h100": 8 } });
+    let new = json!({ "name": "n3", "pool": "main", "teardown": "immediate", "capacity": { "h100": 4 } });
     world.post("/api/v1/nodes", new).await.expect(201);
     let claim = json!({ "nodes": ["n3"], "tenant": "chemistry", "project": "chemistry-main", "user": "chemistry-ada" });
     world.post("/api/v1/claims", claim).await.expect(201);

@@ -1,6 +1,7 @@
 //! What the tests stand on: a world that is checked after every step, stories written as text,
 //! and records told back as text.
 
+mod custody;
 pub(crate) mod invariants;
 mod pending;
 mod prices;

@@ -13,9 +13,9 @@ use super::values::{limit, weights};
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    ClaimNodes, Command, CompleteAllocation, ConfirmTeardown, FailStart, IssueToken, LoseNode, Percent, PutClass,
-    PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint,
-    ReportCondition, ReportWipe, RequestLease, ReserveNodes, Revoke, SetPoolAccess, SubmitAllocation, UpdateTenant,
+    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
+    PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
+    ReportWipe, RequestLease, ReserveNodes, Revoke, SetPoolAccess, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::{PerPriority, PoolQueue};
@@ -117,7 +117,7 @@ impl Line<'_> {
         };
         leases.map(read).collect()
     }
-    fn leases(&self) -> Vec<LeaseNo> {
+    pub(super) fn leases(&self) -> Vec<LeaseNo> {
         self.reports().iter().map(|one| one.lease).collect()
     }
 }
@@ -340,27 +340,13 @@ impl Story {
                 node: self.node(first),
                 last_seen: self.names.read_time(line.options["seen"]),
             }),
-            // The daemon names leases and a claim that ended after a node was last seen.
-            "settle" => {
-                let (loss, claim) = (line.number("loss"), line.number("claim"));
-                crate::losses::settlement(self.world.state(), &line.leases(), loss, claim, !line.flag("part"))
-            }
+            "claim" | "claim-for" | "fail-start" | "settle" => self.custody(verb, first, line),
             "reserve" => {
                 let nodes = line.words.iter().map(|node| self.node(node)).collect();
                 let [from, until] = ["from", "until"].map(|at| line.options.get(at).map(|at| self.names.read_time(at)));
                 Command::ReserveNodes(ReserveNodes { nodes, from, until: until.expect("an end"), reason: None })
             }
             "unreserve" => Command::UnreserveNodes(WindowNo(first.parse().expect("the number of a window"))),
-            "claim" | "claim-for" => {
-                let nodes = line.words.iter().map(|node| self.node(node)).collect();
-                let until = line.options.get("until").map(|at| self.names.read_time(at));
-                let claim = ClaimNodes { nodes, until };
-                if verb == "claim" { Command::ClaimNodes(claim) } else { Command::ClaimForUser(claim) }
-            }
-            "fail-start" => {
-                let (allocation, node) = (self.allocation(first), line.options.get("node").map(|node| self.node(node)));
-                Command::FailStart(FailStart { allocation, node, generation: line.number("generation") })
-            }
             "giveback" => Command::ReleaseNodes(line.words.iter().map(|node| self.node(node)).collect()),
             "wiped" | "unclean" => {
                 let (node, generation, clean) = (self.node(first), line.number("generation"), verb == "wiped");
