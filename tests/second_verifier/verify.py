@@ -488,6 +488,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     124: ("window.started", seq(V32, NODES)),
     125: ("window.ended", seq(V32, NODES, BOOL, BOOL)),
     126: ("lease.window_announced", seq(V32, INSTANT, INSTANT, option(TEXT), LEASES, BELONGING)),
+    130: ("journal.restored", seq(V64, INSTANT)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -238,7 +238,7 @@ impl Oracle {
         match &record.body {
             Body::Genesis(body) => self.genesis(body),
             Body::Started(body) => self.started(record, body),
-            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::TailResolved(_) => Ok(()),
+            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::TailResolved(_) | Body::Restored(_) => Ok(()),
             Body::Converted(body) => self.converted(body),
             Body::KeyRotated(body) => self.key_rotated(record, body),
             Body::SettingsChanged(body) => {
@@ -408,6 +408,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::ClockJumped(_)
             | Body::Converted(_)
             | Body::TailResolved(_)
+            | Body::Restored(_)
             | Body::KeyRotated(_)
             | Body::SensitiveChanged(_)
             | Body::ClassPut(_)

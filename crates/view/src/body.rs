@@ -50,6 +50,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::TailResolved(tail) => {
             new().field("action", tail.action.word()).count("records", tail.records).count("bytes", tail.bytes)
         }
+        Body::Restored(restored) => new().count("records", restored.records).instant("copied_at", restored.copied_at),
         Body::SettingsChanged(settings) => new()
             .span("ttl_max", settings.ttl_max)
             .span("grace_default", settings.grace_default)

@@ -310,6 +310,8 @@ fn every_kind_has_these_bytes() {
             85d404046831303080a094a58d1d008094ebdc0380a8d6b90701020301010201ac0203
         121 node.empty
             86010000faed517286187900ac020000faed51728618
+        130 journal.restored
+            87010000faed51728618820100ac020000faed51728618
     "#]].assert_eq(&shown);
 }
 

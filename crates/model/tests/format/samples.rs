@@ -535,6 +535,7 @@ fn later_bodies() -> Vec<Body> {
         AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
         RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
         NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
+        Restored { records: 300, copied_at: NEW_YEAR }.into(),
     ]
 }
 
