@@ -129,11 +129,13 @@ impl World {
         }
     }
 
-    /// The first allocation of at least this priority whose reserved capacity is complete.
+    /// The allocation of at least this priority whose reserved capacity is complete: the highest priority goes first,
+    /// then the lowest number.
     fn completed_reservation(&self, least: Option<Priority>) -> Option<AllocationNo> {
         let complete = |found: &&Allocation| found.reservation.as_ref().is_some_and(|kept| kept.is_full());
-        let mut found = self.allocations.values().filter(complete);
-        found.find(|found| least.is_none_or(|least| found.spec.priority >= least)).map(|found| found.number)
+        let mut complete: Vec<&Allocation> = self.allocations.values().filter(complete).collect();
+        complete.sort_by_key(|found| (Reverse(found.spec.priority), found.number));
+        complete.into_iter().find(|found| least.is_none_or(|least| found.spec.priority >= least)).map(|found| found.number)
     }
 
     /// The lines of an allocation.

@@ -234,15 +234,18 @@ impl Engine {
         Some(dropped)
     }
 
-    /// The first allocation whose reserved capacity is complete, of at least this priority: nobody who waits may take
-    /// it over any more.
+    /// The allocation of the highest priority whose reserved capacity is complete, if it has at least this priority:
+    /// nobody who waits may take it over any more. At equal priority the lowest number goes first.
+    ///
+    /// The order does not depend on how far the pass has come, so that a replay of one start, which begins with a new
+    /// pass, starts the same allocation.
     fn complete_reservation(&self, at_least: Option<Priority>) -> Option<AllocationNo> {
         let reserved = self.state.queue.reserved.iter().filter_map(|number| self.state.allocation(*number));
         let is_due = |found: &&Allocation| {
             at_least.is_none_or(|priority| found.spec.priority >= priority)
                 && found.reservation.as_deref().is_some_and(Reservation::is_full)
         };
-        reserved.clone().find(is_due).map(|found| found.number)
+        reserved.filter(is_due).max_by_key(|found| (found.spec.priority, Reverse(found.number))).map(|found| found.number)
     }
 
     /// Starts an allocation on its reserved capacity, or drops the reservation if quotas or its pool prevent the start.
