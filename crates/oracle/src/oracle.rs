@@ -265,7 +265,7 @@ impl Oracle {
             Body::QuotaUntilReached(body) => world.until_reached(body.quota),
             Body::WindowPut(body) => world.window_put(command, record, body),
             Body::WindowStarted(body) => world.window_started(command, record, body),
-            Body::WindowEnded(body) => world.window_ended(body),
+            Body::WindowEnded(body) => world.window_ended(command, record, body),
             Body::WindowAnnounced(_) => {
                 demand!(was_foretold, "follows", "an announcement belongs to a new window");
                 Ok(())

@@ -135,7 +135,10 @@ impl World {
         let complete = |found: &&Allocation| found.reservation.as_ref().is_some_and(|kept| kept.is_full());
         let mut complete: Vec<&Allocation> = self.allocations.values().filter(complete).collect();
         complete.sort_by_key(|found| (Reverse(found.spec.priority), found.number));
-        complete.into_iter().find(|found| least.is_none_or(|least| found.spec.priority >= least)).map(|found| found.number)
+        complete
+            .into_iter()
+            .find(|found| least.is_none_or(|least| found.spec.priority >= least))
+            .map(|found| found.number)
     }
 
     /// The lines of an allocation.

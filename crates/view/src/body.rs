@@ -126,6 +126,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("cancelled", ended.cancelled),
         Body::WindowAnnounced(told) => {
             let shown = window(new(), told.window, (told.from, told.until), told.reason.as_ref());
+            let shown = shown.field("cancelled", told.cancelled == Some(true));
             belongs_to(shown.leases("leases", &told.leases.0), directory, Some(told.belongs_to))
         }
         Body::RateCardPut(put) => rates::card(new(), directory, put),

@@ -51,7 +51,8 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         Body::ActivityReported(reported) => all(reported.leases.leases(), "ActivityReported"),
         Body::WindowAnnounced(told) => {
             let begins = json!({ "begins_at": told.from.to_string(), "begins_at_ns": told.from.0.to_string() });
-            each(&told.leases, json!({ "MaintenanceAnnounced": begins }))
+            let what = if told.cancelled == Some(true) { "MaintenanceCancelled" } else { "MaintenanceAnnounced" };
+            each(&told.leases, json!({ what: begins }))
         }
         // A denial has no lease; victims of a preemption are revoked by their own records.
         Body::Denied(_) | Body::Preempted(_) => Vec::new(),

@@ -246,8 +246,8 @@ pub(super) const KINDS: &[Kind] = &[
     kind("window.ended", "A maintenance window ended or was cancelled.", &["window_id", "nodes", "begun", "cancelled"]),
     kind(
         "lease.window_announced",
-        "The holder of leases was told that their nodes are reserved for maintenance.",
-        &["window_id", "from", "until", "reason=window_reason", "leases", "belongs_to"],
+        "The holder of leases was told that their nodes are reserved for maintenance, or no longer.",
+        &["window_id", "from", "until", "reason=window_reason", "cancelled", "leases", "belongs_to"],
     ),
     kind(
         "allocation.hold_set",

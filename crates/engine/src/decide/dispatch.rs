@@ -245,7 +245,10 @@ impl Engine {
             at_least.is_none_or(|priority| found.spec.priority >= priority)
                 && found.reservation.as_deref().is_some_and(Reservation::is_full)
         };
-        reserved.filter(is_due).max_by_key(|found| (found.spec.priority, Reverse(found.number))).map(|found| found.number)
+        reserved
+            .filter(is_due)
+            .max_by_key(|found| (found.spec.priority, Reverse(found.number)))
+            .map(|found| found.number)
     }
 
     /// Starts an allocation on its reserved capacity, or drops the reservation if quotas or its pool prevent the start.

@@ -526,6 +526,7 @@ fn later_bodies() -> Vec<Body> {
             reason: None,
             leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
             belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
+            cancelled: None,
         }
         .into(),
         AllocationHoldSet { allocation: AllocationNo(300), by_operator: false, reason: None }.into(),
@@ -536,6 +537,16 @@ fn later_bodies() -> Vec<Body> {
         RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
         NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
         Restored { records: 300, copied_at: NEW_YEAR }.into(),
+        WindowAnnounced {
+            window: WindowNo(2),
+            from: Instant(1_000_000_000),
+            until: Instant(4_600_000_000_000),
+            reason: None,
+            leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
+            belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
+            cancelled: Some(true),
+        }
+        .into(),
     ]
 }
 
