@@ -65,8 +65,9 @@ async fn a_submission_that_evicts_without_grace_is_answered_as_started() {
     assert_eq!(scavenger.replicas.len(), 4);
     let asked = gang("physics", 8, 2, &json!({ "priority": "guaranteed" }));
     let send = async || {
-        let request = world.client().post(format!("{}/api/v1/allocations", world.url)).json(&asked);
+        let request = world.client().post(format!("{}/api/v1/allocations", world.url));
         let request = request.bearer_auth(&world.operator).header("idempotency-key", "once");
+        let request = request.header("content-type", "application/json").body(asked.to_string());
         crate::world::read(request.send().await.expect("an answer")).await
     };
     let answer = send().await.expect(201);
