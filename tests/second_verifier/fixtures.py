@@ -221,6 +221,10 @@ SAMPLES += [
     (110, uv(310) + u8(3) + uv(4) + many([uv(300) + many([uv(0) + uv(14) + uv(3)])]) + uv(0) + leases(7, 42) + leases(300, 302)),
     (112, uv(1) + scaled(600 * SEC) + uv(3)),
     (116, uv(5)),
+    (118, uv(300) + u8(0)),
+    (119, uv(300)),
+    (120, uv(300) + next(body for known, body in SAMPLES if known == 70)),
+    (121, uv(300) + u64(T0)),
     (123, uv(0) + leases(3) + u64(T0) + u64(T0 + 1) + opt(None)),
     (123, uv(2) + leases(3, 7) + u64(T0) + u64(T0 + SEC) + opt(text("firmware"))),
     (124, uv(2) + leases(3, 7)),
@@ -229,6 +233,7 @@ SAMPLES += [
     (117, uv(300) + uv(7) + uv(290)),
     (122, uv(300) + uv(7)),
     (126, uv(2) + u64(T0) + u64(T0 + SEC) + opt(text("firmware")) + leases(11, 300) + opt(uv(300)) + u8(2) + uv(9)),
+    (130, uv(300) + u64(T0)),
     (41, opt(None) + many([]) + scaled(SEC) + u8(1) + uv(4) + u8(5) + uv(5) + (37).to_bytes(16, "big") + uv(21)
      + (2).to_bytes(16, "big") + uv(7) + uv(2)),
     added(13, uv(3) + text("ops@example.org") + u8(2)),
@@ -240,6 +245,10 @@ SAMPLES += [
     added(49, uv(3) + opt(None) + u8(2) + uv(70_000) + text("checked")),
     added(70, uv(1) + u8(1)), added(70, uv(3) + u8(1) + uv(300)), added(71, uv(1) + u8(2)),
     *(added(kind, uv(1) + uv(70_000)) for kind in (91, 92, 93)),
+]
+SAMPLES += [
+    added(118, uv(1) + text("wait for data")),
+    added(126, uv(1) + u8(1)),
 ]
 
 

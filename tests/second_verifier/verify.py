@@ -500,7 +500,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     123: ("window.put", seq(V32, NODES, INSTANT, INSTANT, option(TEXT))),
     124: ("window.started", seq(V32, NODES)),
     125: ("window.ended", seq(V32, NODES, BOOL, BOOL)),
-    126: ("lease.window_announced", seq(V32, INSTANT, INSTANT, option(TEXT), LEASES, BELONGING)),
+    126: ("lease.window_announced", seq(V32, INSTANT, INSTANT, option(TEXT), LEASES, BELONGING, added({1: BOOL}))),
+    130: ("journal.restored", seq(V64, INSTANT)),
 }
 REASON = choice("reason", {1: V64, 2: QUOTA, 3: seq(), 4: seq(), 5: seq(), 6: seq(), 7: seq()})
 

@@ -208,7 +208,7 @@ impl Books {
             | Body::KeyRotated(_)
             | Body::ClockJumped(_)
             | Body::Converted(_)
-            | Body::TailResolved(_)
+            | Body::TailResolved(_) | Body::Restored(_)
             | Body::Unknown { .. }
             // Rules of the engine; their consequences have their own records.
             | Body::SettingsChanged(_)

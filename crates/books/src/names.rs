@@ -55,7 +55,7 @@ impl Books {
             Body::ClassPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
             | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
             | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
-            | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::QuotaPut(_)
+            | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::SettingsChanged(_) | Body::QuotaPut(_)
             | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
             | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_) | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_) | Body::NodeDrained(_) | Body::NodeResumed(_) | Body::NodeLost(_)

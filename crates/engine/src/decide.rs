@@ -147,7 +147,11 @@ impl Engine {
     /// What a start found out about the journal itself, sealed before its `started` record.
     pub fn recovered(&mut self, now: Instant, found: impl Into<Body>, out: &mut Batch) {
         let found = found.into();
-        assert!(matches!(found, Body::Converted(_) | Body::TailResolved(_)), "{} is decided elsewhere", found.word());
+        assert!(
+            matches!(found, Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)),
+            "{} is decided elsewhere",
+            found.word()
+        );
         let record = Record::new(self.state.size(), now, found);
         self.seal(&record, None, out);
     }

@@ -1,6 +1,7 @@
 //! The command line: commands, options and their help.
 
 pub(crate) mod alloc;
+pub(crate) mod backup;
 pub(crate) mod books;
 pub(crate) mod capacity;
 pub(crate) mod ceiling;
@@ -67,6 +68,10 @@ pub(crate) enum Command {
     /// Move old segments of the journal to an archive
     #[command(subcommand)]
     Journal(journal::JournalCommand),
+    /// Make a verified copy of the journal, also while the daemon runs
+    Backup(backup::BackupArgs),
+    /// Create a data directory from a backup, and begin a new epoch of its journal
+    Restore(backup::RestoreArgs),
     /// Run the agent of a node: send heartbeats, end processes of ended leases, confirm teardowns and wipes
     Agent(leasehold_agent::AgentArgs),
     #[command(flatten)]

@@ -6,11 +6,14 @@
 
 mod archive;
 mod audit;
+mod backup;
 mod bench;
 mod cli;
 mod config;
+mod journal_copy;
 mod journal_files;
 mod remote;
+mod restore;
 mod serve;
 mod time_format;
 
@@ -40,6 +43,8 @@ fn main() -> ExitCode {
         Command::Agent(args) => leasehold_agent::run(&daemon, &args).map(|()| EXIT_OK),
         Command::Config(command) => config::run(&command),
         Command::Journal(cli::journal::JournalCommand::Archive(args)) => archive::run(&args).map(|()| EXIT_OK),
+        Command::Backup(args) => backup::run(&args, daemon.json).map(|()| EXIT_OK),
+        Command::Restore(args) => restore::run(&args, daemon.json).map(|()| EXIT_OK),
         Command::Serve(args) => serve::run(&args).map(|()| EXIT_OK),
         Command::Bench(args) => bench::run(&args),
     };

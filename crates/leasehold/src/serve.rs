@@ -84,10 +84,11 @@ async fn serve(config: Config, args: &ServeArgs) -> Result<(), Problem> {
     let mut daemon = opening
         .map_err(|_| Problem::refused("start_failed", "the startup failed; see the messages above"))?
         .map_err(|error| Problem::told(error.code(), &error))?;
+    // Before anybody learns that it runs: from then on a signal is a clean stop.
+    let (mut terminate, mut interrupt) = (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
     announce(&daemon, &format!("http{}://{address}", if secure { "s" } else { "" }));
     // It has been shown, or is in its file.
     daemon.operator_token = None;
-    let (mut terminate, mut interrupt) = (signals(SignalKind::terminate())?, signals(SignalKind::interrupt())?);
     let shutdown = async move {
         tokio::select! {
             _ = terminate.recv() => {}

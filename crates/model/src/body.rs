@@ -116,6 +116,17 @@ fields! {
 }
 
 fields! {
+    /// The journal was restored from a copy, and goes on in another data directory. Sealed before the `started` record
+    /// of the new epoch.
+    pub struct Restored {
+        /// Records that the copy contained.
+        pub records: u64,
+        /// When the copy was made. What was recorded after it is lost.
+        pub copied_at: Instant,
+    }
+}
+
+fields! {
     /// The engine's limits, recorded so that a replay uses the same.
     pub struct SettingsChanged {
         pub ttl_max: Span,
@@ -520,6 +531,7 @@ kinds! {
     124 "window.started" WindowStarted,
     125 "window.ended" WindowEnded,
     126 "lease.window_announced" WindowAnnounced,
+    130 "journal.restored" Restored,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or
@@ -534,6 +546,7 @@ macro_rules! setup_kinds {
             | $crate::Body::ClockJumped(_)
             | $crate::Body::Converted(_)
             | $crate::Body::TailResolved(_)
+            | $crate::Body::Restored(_)
             | $crate::Body::SettingsChanged(_)
             | $crate::Body::ClassPut(_)
             | $crate::Body::PoolPut(_)

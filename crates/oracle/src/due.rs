@@ -60,7 +60,7 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
         Body::WindowPut(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_)
         | Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
-        | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+        | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
         | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
         | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::RateCardPut(_)
         | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)

@@ -256,7 +256,7 @@ impl Oracle {
         match &record.body {
             Body::Genesis(body) => self.genesis(body),
             Body::Started(body) => self.started(record, body),
-            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::TailResolved(_) => Ok(()),
+            Body::Heartbeat(_) | Body::ClockJumped(_) | Body::TailResolved(_) | Body::Restored(_) => Ok(()),
             Body::Converted(body) => self.converted(body),
             Body::KeyRotated(body) => self.key_rotated(record, body),
             Body::SettingsChanged(body) => {
@@ -289,7 +289,7 @@ impl Oracle {
             Body::QuotaUntilReached(body) => world.until_reached(body.quota),
             Body::WindowPut(body) => world.window_put(command, record, body),
             Body::WindowStarted(body) => world.window_started(command, record, body),
-            Body::WindowEnded(body) => world.window_ended(body),
+            Body::WindowEnded(body) => world.window_ended(command, record, body),
             Body::WindowAnnounced(_) => {
                 demand!(was_foretold, "follows", "an announcement belongs to a new window");
                 Ok(())
@@ -449,6 +449,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::ClockJumped(_)
             | Body::Converted(_)
             | Body::TailResolved(_)
+            | Body::Restored(_)
             | Body::KeyRotated(_)
             | Body::SensitiveChanged(_)
             | Body::ClassPut(_)

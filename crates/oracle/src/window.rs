@@ -106,11 +106,11 @@ impl World {
         demand!(fault.is_none(), "window", "must be refused: {fault:?}");
         self.take_number("window", u64::from(put.window.0));
         self.windows.insert(put.window, Window { put: put.clone(), has_begun: false });
-        command.script.extend(self.announcements(put, record.stamp));
+        command.script.extend(self.announcements(put, None, record.stamp));
         Ok(())
     }
 
-    fn announcements(&self, put: &WindowPut, now: Instant) -> Script {
+    fn announcements(&self, put: &WindowPut, cancelled: Option<bool>, now: Instant) -> Script {
         let mut groups: Vec<(Holder, Vec<LeaseNo>)> = Vec::new();
         let on_them = |node: NodeNo| put.nodes.0.contains(&node);
         for lease in self.leases.iter().filter(|lease| on_them(lease.node) && lease.phase == Phase::Active) {
@@ -131,6 +131,7 @@ impl World {
                 reason: put.reason.clone(),
                 leases: leases.into_iter().collect(),
                 belongs_to,
+                cancelled,
             };
             Line::new(body, identity, now)
         };
@@ -164,12 +165,16 @@ impl World {
         Ok(())
     }
 
-    /// The end at `until`, which is checked as a timer, or by an operator.
-    pub(crate) fn window_ended(&mut self, ended: &WindowEnded) -> Checked {
+    /// The end at `until`, which is checked as a timer, or by an operator. The holders of leases there, who were told of
+    /// the window, are told when it is cancelled.
+    pub(crate) fn window_ended(&mut self, command: &mut Command, record: &Record, ended: &WindowEnded) -> Checked {
         self.check_window(ended.window, &ended.nodes)?;
         let window = self.windows.remove(&ended.window).expect("just found");
         demand!(window.has_begun == ended.begun, "window", "{} has begun: {}", ended.window, window.has_begun);
         self.mark_windows();
+        if ended.cancelled {
+            command.script.extend(self.announcements(&window.put, Some(true), record.stamp));
+        }
         Ok(())
     }
 

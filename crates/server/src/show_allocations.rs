@@ -109,8 +109,38 @@ pub(crate) fn replica(app: &App, state: &State, record: &Record, granted: &Grant
     }
 }
 
-/// A submission, or the problem if it was denied. Made from its records alone, so that a repeated request gets the same
-/// answer.
+/// The replicas of the current attempt, from its leases.
+pub(crate) fn running_replicas(app: &App, state: &State, found: &Allocation) -> Vec<api::Replica> {
+    let mut replicas: Vec<api::Replica> = Vec::new();
+    let mut gang = None;
+    for lease in found.lease_numbers().filter_map(|lease| state.lease(lease)) {
+        let shown = show::lease(app, state, lease);
+        if gang != Some(lease.gang) {
+            gang = Some(lease.gang);
+            replicas.push(api::Replica {
+                node: shown.node,
+                pool: shown.pool,
+                leases: Vec::new(),
+                expires_at: shown.expires_at,
+                grace_ends_at: shown.grace_ends_at,
+                capped_by_quota_id: None,
+            });
+        }
+        let last = replicas.last_mut().expect("one was just made");
+        last.leases.push(api::GrantedLease {
+            id: shown.id,
+            uid: shown.uid,
+            class: shown.class,
+            quantity: shown.quantity,
+            quanta: shown.quanta,
+            devices: shown.devices,
+        });
+    }
+    replicas
+}
+
+/// A submission, or the problem if it was denied. Made from its records, so that a repeated request gets the same answer.
+/// One that evicted others and has started since, as without a grace period, is shown as started.
 pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api::Submitted, Problem> {
     let record = sealed.first();
     if let Body::AllocationDenied(denied) = &record.body {
@@ -127,14 +157,18 @@ pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api
             Some(replica(app, state, record, granted))
         })
         .collect();
+    let started = state.allocation(AllocationNo(record.sequence));
+    let started = started.filter(|found| replicas.is_empty() && found.attempt == 1 && found.state.is_placed());
+    let (now_in, replicas) = match (started, replicas.is_empty(), spec.staged) {
+        (Some(found), ..) => (found.state, running_replicas(app, state, found)),
+        (None, true, _) => (api::AllocationState::Pending, replicas),
+        (None, false, true) => (api::AllocationState::Staging, replicas),
+        (None, false, false) => (api::AllocationState::Running, replicas),
+    };
     Ok(api::Submitted {
         sequence: record.sequence,
         id: api::AllocationId(record.sequence),
-        state: match (replicas.is_empty(), spec.staged) {
-            (true, _) => api::AllocationState::Pending,
-            (false, true) => api::AllocationState::Staging,
-            (false, false) => api::AllocationState::Running,
-        },
+        state: now_in,
         submitted_at: When(record.stamp),
         correlation_id: correlation(app, AllocationNo(record.sequence), spec),
         replicas,

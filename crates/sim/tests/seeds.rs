@@ -17,8 +17,14 @@ fn half(which: u64) {
     assert!(tally.crashes > count / 4 && tally.clean_stops > count / 4, "too few lives ended");
     // Every kind there is, but for those that no command of the simulator or no engine writes.
     // Conversions and unproved tails are tested in `journal/tests/file/authenticity.rs`.
-    let elsewhere =
-        ["journal.key_rotated", "journal.converted", "journal.tail_resolved", "pool.deleted", "lease.preempted"];
+    let elsewhere = [
+        "journal.key_rotated",
+        "journal.converted",
+        "journal.tail_resolved",
+        "journal.restored",
+        "pool.deleted",
+        "lease.preempted",
+    ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !elsewhere.contains(kind)) {
         assert!(tally.kinds.contains_key(kind), "no {kind} in {count} seeds");
     }

@@ -61,6 +61,9 @@ impl Problem {
     pub fn is_usage(self) -> Self {
         Self { exit: EXIT_USAGE, ..self }
     }
+    pub fn code(&self) -> &str {
+        &self.code
+    }
     pub fn advice(mut self, advice: impl Into<String>) -> Self {
         self.advice = Some(advice.into());
         self

@@ -50,6 +50,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::TailResolved(tail) => {
             new().field("action", tail.action.word()).count("records", tail.records).count("bytes", tail.bytes)
         }
+        Body::Restored(restored) => new().count("records", restored.records).instant("copied_at", restored.copied_at),
         Body::SettingsChanged(settings) => new()
             .span("ttl_max", settings.ttl_max)
             .span("grace_default", settings.grace_default)
@@ -129,6 +130,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("cancelled", ended.cancelled),
         Body::WindowAnnounced(told) => {
             let shown = window(new(), told.window, (told.from, told.until), told.reason.as_ref());
+            let shown = shown.field("cancelled", told.cancelled == Some(true));
             belongs_to(shown.leases("leases", &told.leases.0), directory, Some(told.belongs_to))
         }
         Body::EndsCorrected(corrected) => {

@@ -239,7 +239,7 @@ impl Directory {
             }
             // These define no names.
             #[rustfmt::skip]
-            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
+            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
             | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_)
             | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
@@ -313,7 +313,7 @@ impl Directory {
             Body::Unfenced(unfenced) => self.close(unfenced.leases.0.iter().copied()),
             // These delete no names.
             #[rustfmt::skip]
-            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
+            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)
             | Body::ProjectPut(_) | Body::UserPut(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)

@@ -51,7 +51,8 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         Body::ActivityReported(reported) => all(reported.leases.leases(), "ActivityReported"),
         Body::WindowAnnounced(told) => {
             let begins = json!({ "begins_at": told.from.to_string(), "begins_at_ns": told.from.0.to_string() });
-            each(&told.leases, json!({ "MaintenanceAnnounced": begins }))
+            let what = if told.cancelled == Some(true) { "MaintenanceCancelled" } else { "MaintenanceAnnounced" };
+            each(&told.leases, json!({ what: begins }))
         }
         Body::EndsCorrected(corrected) => each(&corrected.leases, "EndCorrected".into()),
         // A denial has no lease; victims of a preemption are revoked by their own records.
@@ -59,7 +60,7 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         // Records that are not about leases.
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
-        | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
+        | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::SettingsChanged(_) | Body::PoolPut(_)
         | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
         | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_)
         | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)

@@ -272,8 +272,8 @@ pub(super) const KINDS: &[Kind] = &[
     kind("window.ended", "A maintenance window ended or was cancelled.", &["window_id", "nodes", "begun", "cancelled"]),
     kind(
         "lease.window_announced",
-        "The holder of leases was told that their nodes are reserved for maintenance.",
-        &["window_id", "from", "until", "reason=window_reason", "leases", "belongs_to"],
+        "The holder of leases was told that their nodes are reserved for maintenance, or no longer.",
+        &["window_id", "from", "until", "reason=window_reason", "cancelled", "leases", "belongs_to"],
     ),
     kind(
         "allocation.hold_set",
@@ -283,5 +283,10 @@ pub(super) const KINDS: &[Kind] = &[
     kind("allocation.hold_cleared", "The hold of an allocation was released.", ALLOCATION),
     kind("allocation.changed", "A waiting allocation was changed.", &["allocation_id", "spec"]),
     kind("node.empty", "A node has been empty for as long as the configuration says.", &["node", "since"]),
+    kind(
+        "journal.restored",
+        "The journal was restored from a copy; what was recorded after the copy was made is lost.",
+        &["records=records_restored", "copied_at"],
+    ),
     kind("unknown", "A record of a kind that this version does not know.", &["kind_code", "bytes=unknown_bytes"]),
 ];

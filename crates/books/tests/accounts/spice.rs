@@ -22,7 +22,7 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
             #[rustfmt::skip]
             Body::ClassPut(_) | Body::TenantPut(_) | Body::Denied(_) | Body::Released(_) | Body::Expired(_)
             | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_) | Body::Started(_)
-            | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::SettingsChanged(_)
+            | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::SettingsChanged(_)
             | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_)
             | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
             | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
@@ -144,7 +144,7 @@ fn allocation_mut(body: &mut Body) -> Option<&mut AllocationNo> {
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
-        | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_)
+        | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
         | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)

@@ -34,25 +34,35 @@ impl Draft<'_> {
         }
         let window = WindowNo(u32::try_from(self.state().windows.len()).expect("window numbers fit 32 bits"));
         let (until, reason) = (reserve.until, reserve.reason.clone());
-        self.plain(WindowPut { window, nodes: nodes.clone(), from, until, reason: reason.clone() });
-        let on_them = nodes.0.iter().flat_map(|node| self.state().leases_on(*node));
+        let put = WindowPut { window, nodes, from, until, reason };
+        self.plain(put.clone());
+        self.announce(&put, None);
+        Ok(())
+    }
+
+    /// Tells the holders of leases on the nodes of a window that there is one, or that it was cancelled.
+    fn announce(&mut self, put: &WindowPut, cancelled: Option<bool>) {
+        let on_them = put.nodes.0.iter().flat_map(|node| self.state().leases_on(*node));
         let groups = by_holder(on_them.filter(|lease| lease.phase == Phase::Active).map(|lease| (lease, ())));
         for ((holder, ()), mut leases) in groups {
             leases.sort_unstable();
             for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
                 let leases: Leases = leases.iter().copied().collect();
-                let (reason, belongs_to) = (reason.clone(), holder.belongs_to);
-                let announced = WindowAnnounced { window, from, until, reason, leases, belongs_to };
+                let WindowPut { window, from, until, .. } = *put;
+                let (reason, belongs_to) = (put.reason.clone(), holder.belongs_to);
+                let announced = WindowAnnounced { window, from, until, reason, leases, belongs_to, cancelled };
                 self.emit_for(&holder.identity(), announced);
             }
         }
-        Ok(())
     }
 
-    /// Cancels a window, whether or not it has begun.
+    /// Cancels a window, whether or not it has begun, and tells the holders of leases on its nodes.
     pub(super) fn unreserve_nodes(&mut self, window: WindowNo) -> Result<(), Refusal> {
         let found = self.state().window(window).ok_or(Refusal::UnknownWindow { window })?.clone();
-        self.plain(WindowEnded { window, nodes: Nodes(found.nodes), begun: found.is_open, cancelled: true });
+        let Window { from, until, reason, .. } = found;
+        let put = WindowPut { window, nodes: Nodes(found.nodes), from, until, reason };
+        self.plain(WindowEnded { window, nodes: put.nodes.clone(), begun: found.is_open, cancelled: true });
+        self.announce(&put, Some(true));
         Ok(())
     }
 

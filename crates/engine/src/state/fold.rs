@@ -126,6 +126,7 @@ impl State {
             | Body::ClockJumped(_)
             | Body::Converted(_)
             | Body::TailResolved(_)
+            | Body::Restored(_)
             | Body::Denied(_)
             | Body::AllocationDenied(_) => {}
             Body::Preempted(_) => return Err("a kind of record that no version writes"),

@@ -164,6 +164,7 @@ fn histories_go_everywhere() {
         "journal.clock_jumped",
         "journal.converted",
         "journal.tail_resolved",
+        "journal.restored",
         "lease.preempted",
         "unknown",
     ];

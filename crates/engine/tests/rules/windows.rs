@@ -129,6 +129,9 @@ fn nothing_is_granted_or_renewed_past_the_start_of_a_window() {
             7 a renewed #0 to 100
             8 refused: window_reached
             9 - window-0 cancelled
+            9 a told that window-0 is cancelled: #0
+            9 a told that window-0 is cancelled: #1
+            9 a told that window-0 is cancelled: #2
             9 a renewed #0 to 309
         "#]],
     );

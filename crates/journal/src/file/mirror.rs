@@ -332,6 +332,13 @@ impl Mirror {
         self.write_anchor(now).map_err(OpenError::io("writing the anchor"))
     }
 
+    /// Gives the copy up as a copy, so that it can be opened as a journal by whoever has its keys.
+    pub fn give_up(mut self) -> io::Result<()> {
+        self.forget_unproved().map_err(|failure| io::Error::new(failure.kind(), failure.to_string()))?;
+        self.disk.remove(COLLECTOR)?;
+        self.disk.sync_dir("")
+    }
+
     /// Drops what was taken and not proved, in memory and on disk.
     pub fn forget_unproved(&mut self) -> Result<(), Failure> {
         let failed = |error: io::Error| Failure::new("dropping what was not proved", &error);

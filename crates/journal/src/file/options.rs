@@ -4,6 +4,7 @@ use super::segment::HEADER_BYTES_U64;
 use crate::disk::Disk;
 use crate::error::OpenError;
 use crate::secret::Secret;
+use leasehold_model::Instant;
 use std::sync::Arc;
 
 /// May differ from one start to the next.
@@ -23,12 +24,14 @@ pub struct Local {
     pub tail: UnprovedTail,
     /// Directories with segments that were moved away, read-only.
     pub archives: Vec<Arc<dyn Disk>>,
+    /// Set if the directory was just restored: when the copy was made. It is sealed.
+    pub restored: Option<Instant>,
 }
 
 impl Local {
     /// Refuses what cannot be authenticated, and has no archive.
     pub fn new(secret: Secret) -> Self {
-        Self { secret, tail: UnprovedTail::Refuse, archives: Vec::new() }
+        Self { secret, tail: UnprovedTail::Refuse, archives: Vec::new(), restored: None }
     }
 }
 

@@ -60,6 +60,15 @@ pub struct Scanned {
 
 /// Is handed each record; a `Break` ends the reading.
 type VisitEntry<'v> = dyn FnMut(&Entry<'_>) -> ControlFlow<()> + 'v;
+/// Is handed each batch after its records were checked; a `Break` ends the reading.
+type VisitBatch<'v> = dyn FnMut(&RawBatch<'_>) -> ControlFlow<()> + 'v;
+
+/// Who is handed what is read.
+enum Visit<'a, 'v> {
+    Entries(&'a mut VisitEntry<'v>),
+    /// Batches from this record on.
+    Batches(u64, &'a mut VisitBatch<'v>),
+}
 
 /// A begun segment, and where its next batch begins.
 struct Segment {
@@ -120,18 +129,28 @@ impl ReadOnly {
     /// That is at least up to the signed head, unless `visit` breaks off: records that were signed for and are not there
     /// are an error, what lies after them and is not whole is not.
     pub fn scan(&self, visit: &mut VisitEntry<'_>) -> Result<Scanned, OpenError> {
-        self.scan_all(false, visit)
+        self.scan_all(false, &mut Visit::Entries(visit))
     }
 
     /// As [`Self::scan`], for those who need the journal from its first record on.
     pub fn scan_from_genesis(&self, visit: &mut VisitEntry<'_>) -> Result<Scanned, OpenError> {
-        self.scan_all(true, visit)
+        self.scan_all(true, &mut Visit::Entries(visit))
     }
 
-    fn scan_all(&self, from_genesis: bool, visit: &mut VisitEntry<'_>) -> Result<Scanned, OpenError> {
+    /// As [`Self::scan_from_genesis`], batch by batch, from the batch on that begins with record `from`. What lies before
+    /// it is read only as far as it shares a segment with it.
+    pub fn scan_batches(&self, from: u64, visit: &mut VisitBatch<'_>) -> Result<Scanned, OpenError> {
+        self.scan_all(true, &mut Visit::Batches(from, visit))
+    }
+
+    fn scan_all(&self, from_genesis: bool, visit: &mut Visit<'_, '_>) -> Result<Scanned, OpenError> {
+        let (from_genesis, segments) = match visit {
+            Visit::Batches(from, _) if *from > 0 => (false, self.segments_from(*from)?),
+            Visit::Batches(..) | Visit::Entries(_) => (from_genesis, self.segments()?),
+        };
         let mut cursor = Cursor { signed: &self.signed, scanned: Scanned::default(), head: [0; 32], begun: false };
         let mut current: Option<Segment> = None;
-        for (number, (disk, path)) in self.segments()? {
+        for (number, (disk, path)) in segments {
             let (header, segment) = match open(disk, &path, number)? {
                 Found::Begun(header, segment) => (header, segment),
                 Found::Unbegun => break,
@@ -163,6 +182,19 @@ impl ReadOnly {
                 cursor.ended(segment.number, segment.offset, damage.map(|damage| damage.to_string()))
             }
         }
+    }
+
+    /// The segment files from the one on that contains this record.
+    fn segments_from(&self, sequence: u64) -> Result<BTreeMap<u32, (&dyn Disk, String)>, OpenError> {
+        let mut segments = self.segments()?;
+        let mut first = 0;
+        for (number, (disk, path)) in &segments {
+            match open(*disk, path, *number)? {
+                Found::Begun(header, _) if header.first_sequence <= sequence => first = *number,
+                Found::Begun(..) | Found::Unbegun | Found::Damaged => break,
+            }
+        }
+        Ok(segments.split_off(&first))
     }
 
     /// The segment files by number; where several folders hold one, the first folder counts.
@@ -243,7 +275,7 @@ impl Cursor<'_> {
     }
 
     /// Reads the good batches that are ahead.
-    fn read(&mut self, segment: &mut Segment, visit: &mut VisitEntry<'_>) -> Result<ControlFlow<()>, OpenError> {
+    fn read(&mut self, segment: &mut Segment, visit: &mut Visit<'_, '_>) -> Result<ControlFlow<()>, OpenError> {
         let mut batches = segment.batches();
         while let Ok(batch) = batches.next().map_err(reading(segment.number))? {
             let bytes = batch.bytes_total() as u64;
@@ -260,8 +292,9 @@ impl Cursor<'_> {
         &mut self,
         batch: &RawBatch<'_>,
         segment: &Segment,
-        visit: &mut VisitEntry<'_>,
+        visit: &mut Visit<'_, '_>,
     ) -> Result<ControlFlow<()>, OpenError> {
+        let first = self.scanned.size;
         for record in batch.records() {
             let corrupt = |cursor: &Self, why: String| Err(cursor.corrupt(segment.number, segment.offset, why));
             let raw = match record {
@@ -278,11 +311,16 @@ impl Cursor<'_> {
             if self.scanned.size == self.signed.head.size && hash != self.signed.head.hash {
                 return Err(OpenError::AnchorMismatch { size: self.scanned.size, what: "head" });
             }
-            if visit(&Entry { sequence, raw, hash }).is_break() {
+            if let Visit::Entries(visit) = visit
+                && visit(&Entry { sequence, raw, hash }).is_break()
+            {
                 return Ok(ControlFlow::Break(()));
             }
         }
-        Ok(ControlFlow::Continue(()))
+        match visit {
+            Visit::Batches(from, visit) if first >= *from => Ok(visit(batch)),
+            Visit::Batches(..) | Visit::Entries(_) => Ok(ControlFlow::Continue(())),
+        }
     }
 
     /// There is no more: right only if everything that was signed for has been read.

@@ -22,7 +22,7 @@ use crate::error::{Failure, OpenError};
 use crate::fold::Fold;
 use crate::keyring::Keys;
 use crate::provider::{Head, Position};
-use leasehold_model::body::{Body, Converted, TailAction, TailResolved};
+use leasehold_model::body::{Body, Converted, Restored, TailAction, TailResolved};
 use leasehold_model::record::Hash;
 use leasehold_model::{FORMAT_VERSION, Instant};
 use leasehold_tlog::VerifierKey;
@@ -138,7 +138,8 @@ pub(super) fn open(
         epoch,
         boundaries,
     };
-    let to_seal = recovered.to_seal();
+    let mut to_seal = recovered.to_seal();
+    to_seal.extend(local.restored.map(|copied_at| Restored { records: recovered.size, copied_at }.into()));
     let journal = FileJournal::assemble(disk, options, keys, local, lock, checkpointer, index, current, to_seal, now)?;
     if let Some(genesis) = genesis {
         journal.genesis.get_or_init(|| genesis);

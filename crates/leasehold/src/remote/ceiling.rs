@@ -2,6 +2,7 @@
 
 use super::details::{Details, word};
 use super::failure::Failed;
+use super::figures;
 use super::session::Session;
 use crate::cli::ceiling::{CeilingArgs, CeilingCommand, CeilingSetArgs};
 use crate::numbers::counted;
@@ -70,12 +71,13 @@ fn ceilings(ceilings: &[Ceiling]) -> Table {
     let mut table = Table::new(&headings).shrink_first(&["project"]);
     for ceiling in ceilings {
         let plain = |text: String| (text, Style::Plain);
+        let money = |amount: &Money| figures::one_amount(&amount.0, &ceiling.currency);
         table.styled([
             plain(ceiling.project.clone()),
             plain(ceiling.app_instance.map_or_else(|| "all".into(), |app| app.to_string())),
-            (ceiling.spent.to_string(), style(ceiling)),
-            (ceiling.reserved.to_string(), style(ceiling)),
-            plain(ceiling.amount.to_string()),
+            (money(&ceiling.spent), style(ceiling)),
+            (money(&ceiling.reserved), style(ceiling)),
+            plain(money(&ceiling.amount)),
             plain(ceiling.currency.clone()),
             plain(word(ceiling.mode)),
         ]);
@@ -84,7 +86,7 @@ fn ceilings(ceilings: &[Ceiling]) -> Table {
 }
 
 fn one(session: &Session, ceiling: &Ceiling) -> String {
-    let money = |amount: &Money| format!("{amount} {}", ceiling.currency);
+    let money = |amount: &Money| figures::money([(amount.0.as_str(), ceiling.currency.as_str())]);
     let left = if ceiling.exceeded {
         session.paint.paint(Style::Red, "nothing; the ceiling is exceeded").to_string()
     } else {

@@ -1,6 +1,7 @@
 //! `explain`: the checks, the scores and the deciding term of a decision.
 
 use super::details::Details;
+use super::figures::one_amount;
 use super::lease::short;
 use super::session::Session;
 use super::units::Classes;
@@ -232,8 +233,8 @@ fn ceilings(explanation: &Explanation) -> Option<Table> {
     let mut table = Table::new(&headings);
     for check in &explanation.ceilings {
         let of = check.app_instance.map_or_else(|| "all".to_owned(), |app| app.to_string());
-        let [spent, reserved, requested, amount] =
-            [&check.spent, &check.reserved, &check.requested, &check.amount].map(ToString::to_string);
+        let [spent, reserved, requested, amount] = [&check.spent, &check.reserved, &check.requested, &check.amount]
+            .map(|money| one_amount(&money.0, &check.currency));
         let (currency, mode, said) = (check.currency.clone(), check.mode.clone(), check.said.replace('_', " "));
         table.row([of, spent, reserved, requested, amount, currency, mode, said]);
     }

@@ -131,11 +131,22 @@ fn in_steps(steps: u128, decimals: u32) -> String {
 }
 
 /// One amount with the decimals of its currency. What is too small for them is shown as `<0.01`.
-fn one_amount(amount: &str, currency: &str) -> String {
+pub(super) fn one_amount(amount: &str, currency: &str) -> String {
     let smallest = 10u128.pow(9 - decimals(currency));
     match billionths(amount) {
         Some(billionths @ 1..) if billionths * 2 <= smallest => format!("<{}", in_steps(1, decimals(currency))),
         _ => money_together(&[(amount, currency)]).remove(0),
+    }
+}
+
+/// A price with at least the decimals of its currency: `2` is shown as `2.00`, `0.1/d` as `0.10/d`, and `0.0005` stays.
+pub(super) fn price(text: &str, currency: &str) -> String {
+    let (number, period) = text.split_at(text.find('/').unwrap_or(text.len()));
+    let decimals = decimals(currency) as usize;
+    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
+    match decimals.max(part.len()) {
+        0 => format!("{whole}{period}"),
+        places => format!("{whole}.{part:0<places$}{period}"),
     }
 }
 
@@ -294,6 +305,14 @@ mod tests {
         assert_eq!(percents(["1.0", "1.0", "1.0"]), ["33.4 %", "33.3 %", "33.3 %"]);
         assert_eq!(percents(["0.0", "2.0"]), ["-", "100.0 %"]);
         assert_eq!(percents(["0.0", "0.0"]), ["-", "-"]);
+    }
+
+    #[test]
+    fn prices_have_the_decimals_of_their_currency() {
+        let shown = ["2", "2.5/h", "0.1/d", "0.0005", "0.010"].map(|text| price(text, "EUR"));
+        assert_eq!(shown, ["2.00", "2.50/h", "0.10/d", "0.0005", "0.010"]);
+        assert_eq!([price("300", "JPY"), price("0.5/h", "JPY"), price("2", "KWD")], ["300", "0.5/h", "2.000"]);
+        assert_eq!([one_amount("20.3", "EUR"), one_amount("0.001", "EUR")], ["20.30", "<0.01"]);
     }
 
     #[test]

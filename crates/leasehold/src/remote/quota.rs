@@ -2,6 +2,7 @@
 
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
+use super::figures;
 use super::session::Session;
 use super::units::{Classes, parse};
 use super::watch::watch;
@@ -147,7 +148,7 @@ fn amount(quota: &Quota, number: u64, classes: &Classes) -> String {
 
 /// What counts against it.
 fn used(quota: &Quota, classes: &Classes) -> String {
-    quota.used_exact.clone().unwrap_or_else(|| amount(quota, quota.used, classes))
+    quota.used_exact.as_deref().map_or_else(|| amount(quota, quota.used, classes), figures::quantity)
 }
 
 fn unit(quota: &Quota, classes: &Classes) -> String {

@@ -1,7 +1,7 @@
 //! `leasehold lease quote`.
 
 use super::details::Details;
-use super::figures::amounts;
+use super::figures::{amounts, quantity};
 use super::session::Session;
 use crate::numbers::counted;
 use crate::table::{Align, Table};
@@ -13,7 +13,7 @@ pub(super) fn text(session: &Session, quote: &Quote) -> String {
     let headings = [("class", Align::Left), ("quantity", Align::Right), ("cost", Align::Right)];
     let mut table = Table::new(&headings).shrink_first(&["class"]);
     for line in &quote.lines {
-        table.row([line.class.clone(), format!("{} {}", line.quantity, line.unit), amounts(&line.cost)]);
+        table.row([line.class.clone(), format!("{} {}", quantity(&line.quantity), line.unit), amounts(&line.cost)]);
     }
     let (verdict, style) = match (quote.admitted, quote.evicts) {
         (true, None) => ("would be granted", Style::Green),

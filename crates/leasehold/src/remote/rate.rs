@@ -2,6 +2,7 @@
 
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
+use super::figures;
 use super::pairs::{by_key, twice};
 use super::patch::something;
 use super::session::Session;
@@ -151,17 +152,18 @@ fn cards(cards: &[RateCard]) -> Table {
     let mut table = Table::new(&headings).shrink_first(&["tiers", "classes", "net", "block", "mem", "from"]);
     for card in cards {
         let (prices, plain) = (&card.prices, |text: String| (text, Style::Plain));
+        let shown = |price: &Price| figures::price(&price.0, &prices.currency);
         table.styled([
             plain(number(card.id)),
             plain(card.pool.clone().unwrap_or_else(|| "all".into())),
             (word(card.state), style(card.state)),
             plain(or_dash(card.from.map(time_format::to_the_second))),
             plain(prices.currency.clone()),
-            plain(prices.kinds.gpu.to_string()),
-            plain(prices.kinds.cpu.to_string()),
-            plain(prices.kinds.mem.to_string()),
-            plain(prices.kinds.block.to_string()),
-            plain(prices.kinds.net.to_string()),
+            plain(shown(&prices.kinds.gpu)),
+            plain(shown(&prices.kinds.cpu)),
+            plain(shown(&prices.kinds.mem)),
+            plain(shown(&prices.kinds.block)),
+            plain(shown(&prices.kinds.net)),
             plain(prices.classes.len().to_string()),
             plain(prices.tiers.len().to_string()),
         ]);
@@ -169,7 +171,7 @@ fn cards(cards: &[RateCard]) -> Table {
     table
 }
 
-/// `2 EUR per GPU-hour`.
+/// `2.00 EUR per GPU-hour`.
 fn in_words(price: &Price, currency: &str, unit: &str) -> String {
     let (number, period) = match price.0.split_once('/') {
         Some((number, "h")) => (number, "hour"),
@@ -177,7 +179,7 @@ fn in_words(price: &Price, currency: &str, unit: &str) -> String {
         Some((number, _)) => (number, "second"),
         None => (price.0.as_str(), "second"),
     };
-    format!("{number} {currency} per {unit}-{period}")
+    format!("{} {currency} per {unit}-{period}", figures::price(number, currency))
 }
 
 fn one(session: &Session, card: &RateCard) -> String {

@@ -27,7 +27,7 @@ fields! {
     pub struct WindowEnded { pub window: WindowNo, pub nodes: Nodes, pub begun: bool, pub cancelled: bool }
 }
 fields! {
-    /// Tells a holder that these leases are on nodes that were reserved for maintenance.
+    /// Tells a holder that these leases are on nodes that were reserved for maintenance, or that this was cancelled.
     pub struct WindowAnnounced {
         pub window: WindowNo,
         pub from: Instant,
@@ -35,5 +35,9 @@ fields! {
         pub reason: Option<Name>,
         pub leases: Leases,
         pub belongs_to: BelongsTo,
+    }
+    added {
+        /// Present and true if the window was cancelled.
+        1 pub cancelled: Option<bool>,
     }
 }

@@ -25,11 +25,10 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
         (windows(), reserved()).prop_map(|(window, nodes)| WindowStarted { window, nodes }.into()),
         (windows(), reserved(), any::<bool>(), any::<bool>())
             .prop_map(|(window, nodes, begun, cancelled)| { WindowEnded { window, nodes, begun, cancelled }.into() }),
-        (windows(), instants(), instants(), reasons(), leases(), some_belongs_to()).prop_map(
-            |(window, from, until, reason, leases, belongs_to)| {
-                WindowAnnounced { window, from, until, reason, leases, belongs_to }.into()
-            }
-        ),
+        (windows(), instants(), instants(), reasons(), leases(), some_belongs_to(), option::of(any::<bool>()))
+            .prop_map(|(window, from, until, reason, leases, belongs_to, cancelled)| {
+                WindowAnnounced { window, from, until, reason, leases, belongs_to, cancelled }.into()
+            }),
     ]
     .boxed()
 }

@@ -1,6 +1,7 @@
 //! Arbitrary records about the journal itself.
 
-use leasehold_model::body::{Body, Converted, TailAction, TailResolved};
+use leasehold_model::Instant;
+use leasehold_model::body::{Body, Converted, Restored, TailAction, TailResolved};
 use proptest::prelude::{BoxedStrategy, Strategy, any, prop_oneof};
 use proptest::sample::select;
 
@@ -13,6 +14,7 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
             bytes
         }
         .into()),
+        (any::<u64>(), any::<u64>()).prop_map(|(records, at)| Restored { records, copied_at: Instant(at) }.into()),
     ]
     .boxed()
 }

@@ -529,6 +529,7 @@ fn later_bodies() -> Vec<Body> {
             reason: None,
             leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
             belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
+            cancelled: None,
         }
         .into(),
     ]

@@ -37,5 +37,16 @@ pub(super) fn bodies() -> Vec<Body> {
         AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
         RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
         NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
+        Restored { records: 300, copied_at: NEW_YEAR }.into(),
+        WindowAnnounced {
+            window: WindowNo(2),
+            from: Instant(1_000_000_000),
+            until: Instant(4_600_000_000_000),
+            reason: None,
+            leases: [LeaseNo(11), LeaseNo(12)].into_iter().collect(),
+            belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
+            cancelled: Some(true),
+        }
+        .into(),
     ]
 }

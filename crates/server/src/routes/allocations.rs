@@ -5,8 +5,8 @@ use super::leases::{Holder, app_instance, asks, correlation, integer};
 use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
-use crate::show_allocations::{allocation, submitted, waiting};
-use crate::{books, names, past, show};
+use crate::show_allocations::{allocation, running_replicas, submitted, waiting};
+use crate::{books, names, past};
 use leasehold_api::{
     AllocationChange, AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState,
     CheckpointReport, CompleteAllocation, FailedStart, Problem, SubmitAllocation, When, codes, limits,
@@ -332,38 +332,13 @@ fn show_running(app: &crate::app::App, state: &State, found: &Allocation) -> Opt
     if !found.state.is_placed() {
         return None;
     }
-    let mut replicas: Vec<leasehold_api::Replica> = Vec::new();
-    let mut gang = None;
-    for lease in found.lease_numbers().filter_map(|lease| state.lease(lease)) {
-        let shown = show::lease(app, state, lease);
-        if gang != Some(lease.gang) {
-            gang = Some(lease.gang);
-            replicas.push(leasehold_api::Replica {
-                node: shown.node,
-                pool: shown.pool,
-                leases: Vec::new(),
-                expires_at: shown.expires_at,
-                grace_ends_at: shown.grace_ends_at,
-                capped_by_quota_id: None,
-            });
-        }
-        let last = replicas.last_mut().expect("one was just made");
-        last.leases.push(leasehold_api::GrantedLease {
-            id: shown.id,
-            uid: shown.uid,
-            class: shown.class,
-            quantity: shown.quantity,
-            quanta: shown.quanta,
-            devices: shown.devices,
-        });
-    }
     Some(leasehold_api::Attempt {
         number: found.attempt,
         placed_at: When(found.placed_at),
         ended_at: None,
         end: None,
         revocation: None,
-        replicas,
+        replicas: running_replicas(app, state, found),
         checkpoints: Vec::new(),
     })
 }

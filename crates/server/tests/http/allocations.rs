@@ -57,6 +57,30 @@ async fn tenant_token(world: &World, tenant: &str) -> String {
     issued["secret"].as_str().expect("a secret").to_owned()
 }
 
+/// Without a grace period an eviction and the start that it makes room for are in one append, and so in the answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_submission_that_evicts_without_grace_is_answered_as_started() {
+    let world = racks().await;
+    let scavenger = submit(&world, gang("chemistry", 8, 4, &json!({ "priority": "scavenger" }))).await;
+    assert_eq!(scavenger.replicas.len(), 4);
+    let asked = gang("physics", 8, 2, &json!({ "priority": "guaranteed" }));
+    let send = async || {
+        let request = world.client().post(format!("{}/api/v1/allocations", world.url));
+        let request = request.bearer_auth(&world.operator).header("idempotency-key", "once");
+        let request = request.header("content-type", "application/json").body(asked.to_string());
+        crate::world::read(request.send().await.expect("an answer")).await
+    };
+    let answer = send().await.expect(201);
+    let submitted: Submitted = serde_json::from_value(answer.clone()).expect("the type of the API");
+    assert_eq!((submitted.state.word(), submitted.replicas.len()), ("running", 2), "{submitted:?}");
+    let shown = show(&world, submitted.id).await;
+    assert_eq!(shown.attempts[0].replicas, submitted.replicas);
+    assert_eq!(send().await.expect(201), answer, "a repeated request gets the same answer");
+    // One that waits is pending, as before.
+    let waits = submit(&world, gang("chemistry", 8, 4, &json!({}))).await;
+    assert_eq!((waits.state.word(), waits.replicas.len()), ("pending", 0));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gang_lives_from_submission_to_its_end() {
     let world = racks().await;

@@ -23,6 +23,7 @@ fn every_kind_of_record_is_there() {
         "allocation.hold_cleared",
         "allocation.changed",
         "node.empty",
+        "journal.restored",
         "window.put",
         "window.started",
         "window.ended",

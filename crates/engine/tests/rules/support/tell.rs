@@ -381,6 +381,9 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::WindowStarted(w) => format!("{} began", w.window),
         Body::WindowEnded(w) if w.cancelled => format!("{} cancelled", w.window),
         Body::WindowEnded(w) => format!("{} ended", w.window),
+        Body::WindowAnnounced(w) if w.cancelled == Some(true) => {
+            format!("told that {} is cancelled: {}", w.window, all(&w.leases))
+        }
         Body::WindowAnnounced(w) => format!("told of {}: {}", w.window, all(&w.leases)),
         Body::EndsCorrected(c) => format!("billed to last seen only: {}", all(&c.leases)),
         Body::ClaimEndCorrected(c) => format!("claim of {} billed to last seen only", node(state, c.node)),
