@@ -37,6 +37,7 @@ mod lease;
 mod lifecycle;
 mod nodes;
 mod oracle;
+mod own_eviction;
 pub mod placement;
 mod pool_access;
 mod protection;

@@ -11,6 +11,7 @@ mod claims;
 mod compare;
 mod fault_disk;
 mod gangs;
+mod headroom;
 mod life;
 mod maintenance;
 mod prices;

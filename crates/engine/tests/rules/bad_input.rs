@@ -257,7 +257,7 @@ fn each_has_its_code_and_its_sentence() {
     }
     // Reached in other files of this folder, and by no number of commands that anyone could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted", "pool_paused"]);
-    seen.extend(crate::quota_scopes::CODES.iter().chain(crate::windows::CODES));
+    seen.extend(crate::quota_scopes::CODES.iter().chain(crate::windows::CODES).chain(crate::own_evictions::CODES));
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
     expect![[r#"

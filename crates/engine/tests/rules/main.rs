@@ -28,6 +28,7 @@ mod laws;
 mod lifecycle;
 mod nodes;
 mod over_quota;
+mod own_evictions;
 mod placement;
 mod plans;
 mod pool_access;

@@ -302,6 +302,10 @@ fn every_kind_has_these_bytes() {
             82010000faed517286187200ac020103
         113 settings.queue_changed
             83010000faed517286187100c070
+        19 quota.updated
+            84010000faed51728618130005010000000001020101073f0101030002090000faed51728618
+        52 preemption.decided
+            85010000faed517286183400ac02020401ac0201000e030207220105
     "#]].assert_eq(&shown);
 }
 

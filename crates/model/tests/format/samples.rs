@@ -108,7 +108,7 @@ pub(crate) fn denied(cause: DenyCause) -> Denied {
 }
 
 pub(crate) fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
-    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit, temporary: None }
+    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit, temporary: None, evict_own_lower: false }
 }
 
 /// A quota with everything that was added later.
@@ -413,6 +413,7 @@ fn later_bodies() -> Vec<Body> {
                 members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
             }],
             victims: leases(&[7, 42]),
+            headroom: None,
         }
         .into(),
         ReservationDropped { allocation: AllocationNo(300) }.into(),
@@ -529,6 +530,19 @@ fn later_bodies() -> Vec<Body> {
         .into(),
         ProjectPoolPut { project: ProjectNo(300), pool: PoolNo(1), access: PoolAccess::Paused }.into(),
         QueueChanged { head_wait_max: Span::from_secs(3600) }.into(),
+        QuotaPut { evict_own_lower: true, ..quota_in_full() }.into(),
+        PreemptionDecided {
+            allocation: AllocationNo(300),
+            priority: Priority::Standard,
+            rules_version: 4,
+            places: vec![ReplicaPlacement {
+                node: NodeNo(300),
+                members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+            }],
+            victims: leases(&[7, 42]),
+            headroom: Some(QuotaNo(5)),
+        }
+        .into(),
     ]
 }
 
