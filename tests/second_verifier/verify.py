@@ -424,7 +424,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
         QUOTA, TENANT, option(PROJECT), option(CLASS), option(POOL),
         choice("node scope", {0: seq(), 1: NODE, 2: seq()}), option(PRIORITY),
         enum("measure", 4), LIMIT, added({
-            1: enum("resource kind", 5), 2: HOLDERS, 4: HOLDERS, 8: seq(), 16: seq(LIMIT, INSTANT)}))),
+            1: enum("resource kind", 5), 2: HOLDERS, 4: HOLDERS, 8: seq(), 16: seq(LIMIT, INSTANT), 32: seq()}))),
     20: ("quota.deleted", seq(QUOTA)),
     21: ("quota.burst_ended", seq(QUOTA)),
     22: ("rate_card.put", seq(
@@ -459,7 +459,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     49: ("lease.unfenced", seq(LEASES, added({1: BELONGING, 2: TEXT}))),
     50: ("lease.activity", seq(REPORTED)),
     51: ("lease.preempted", seq(NODE, PRIORITY, VERSION, LEASES)),
-    52: ("preemption.decided", seq(V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), LEASES)),
+    52: ("preemption.decided", seq(
+        V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), LEASES, added({1: QUOTA}))),
     53: ("reservation.dropped", seq(V64)),
     60: ("token.issued", seq(
         TOKEN, TEXT, KEY, enum("role", 7), option(TENANT), option(PROJECT), option(USER), option(NODE),

@@ -158,6 +158,9 @@ pub struct DecidedEviction {
     /// Leases that were ending already, whose capacity it waits for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub awaited: Vec<Victim>,
+    /// The quota in which the victims make headroom, if the request failed on that quota alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom_quota_id: Option<u32>,
     /// Number of reservations of lower priority that were taken over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub taken_over: u64,

@@ -162,6 +162,8 @@ pub struct Quota {
     pub overage: Option<String>,
     /// When the current burst began; null if there is none.
     pub burst_since: Option<When>,
+    /// Whether a request that fails on this quota alone may evict leases of lower priority that it counts.
+    pub evict_own_lower: bool,
 }
 
 /// Creates a quota.
@@ -201,18 +203,25 @@ pub struct NewQuota {
     pub measure: Measure,
     /// The limit, and what happens beyond it.
     pub limit: Limit,
+    /// Let a request that fails on this quota alone evict leases of lower priority that it counts.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub evict_own_lower: bool,
 }
 
-/// Changes the limit of a quota. Its scope cannot change.
+/// Changes the limit of a quota, or whether requests may evict. Its scope cannot change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuotaChange {
-    /// The new limit.
-    pub limit: LimitChange,
+    /// The new limit. Without it, the limits stay as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<LimitChange>,
     /// Let the limit apply only until then; the base limit stays as it is and applies again afterwards. Without it,
     /// the limit becomes the base limit, and a temporary limit ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<When>,
+    /// Let a request that fails on this quota alone evict leases of lower priority that it counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evict_own_lower: Option<bool>,
 }
 
 /// A quota that was created or changed.

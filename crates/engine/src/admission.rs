@@ -4,6 +4,7 @@
 use crate::ask::Ask;
 use crate::ceiling::{Ceiling, CeilingScope};
 use crate::claim_cost::CeilingUse;
+use crate::placement::Counted;
 use crate::quota::{Facts, Quota, Verdict};
 use crate::state::State;
 use crate::tally::{Count, Holder};
@@ -198,7 +199,9 @@ impl State {
             let requested = if counts_gang { 1 } else { each.saturating_mul(u128::from(ask.replicas)) };
             let depends_on_node = !counts_gang && quota.depends_on_node();
             let judge = || {
-                let verdict = quota.judge(requested, quota.holder_of(ask), None, ask.now);
+                let (held, freed) = self.headroom_beside(quota, ask);
+                let beside = Counted { held, freed, ..Counted::default() };
+                let verdict = quota.judge(requested, quota.holder_of(ask), None, ask.now, beside);
                 ask.heed(quota.number, verdict)
             };
             let verdict = (!depends_on_node).then(judge);
@@ -282,7 +285,8 @@ impl State {
                 Some(Verdict::Until(until)) => QuotaSaid::Until(until),
                 Some(Verdict::Refused(cause)) => QuotaSaid::Refused(cause),
             };
-            let used = quota.in_units(quota.used_of(quota.holder_of(ask)));
+            let (held, _) = self.headroom_beside(quota, ask);
+            let used = quota.in_units(quota.used_of(quota.holder_of(ask)) + held);
             let (requested, limit) = (quota.in_units(requested), quota.limit);
             checks.push(QuotaCheck { quota: quota.number, used, requested, limit, said });
             Ok(())

@@ -10,6 +10,7 @@ use crate::node::Node;
 use crate::queue::{Rank, ShapeKey};
 use crate::quota::Verdict;
 use crate::state::{Pool, State, entry};
+use crate::tally::Count;
 use leasehold_model::body::Asks;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AppInstanceNo, DenyCause, Domain, Identity, Instant, Name, NodeNo, PoolNo, Priority,
@@ -52,6 +53,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) now: Instant,
     /// When it would start; later than now where an assured start is computed.
     pub(crate) start: Instant,
+    /// What will be freed in a quota before it starts, if it evicts for that.
+    pub(crate) frees: Option<(QuotaNo, Count)>,
     /// The nodes that are not reserved for higher-ranked allocations; `None` allows all nodes.
     pub(crate) allow: Option<Allow<'a>>,
 }
@@ -86,6 +89,7 @@ impl<'a> Ask<'a> {
             number: AllocationNo(u64::MAX),
             now,
             start: now,
+            frees: None,
             allow: None,
         })
     }
@@ -136,6 +140,7 @@ impl<'a> Ask<'a> {
             number: AllocationNo(u64::MAX),
             now,
             start: now,
+            frees: None,
             allow: None,
         }
     }
@@ -165,6 +170,7 @@ impl<'a> Ask<'a> {
             number: AllocationNo(u64::MAX),
             now,
             start: now,
+            frees: None,
             allow: None,
         }
     }

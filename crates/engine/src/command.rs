@@ -194,12 +194,14 @@ fields! {
         1 pub until: Option<Instant>,
         /// Which amounts of the limit are percentages of the base limit.
         2 pub percent: Option<Percent>,
+        /// Whether requests may evict leases of lower priority that the quota counts; absent keeps what it is.
+        4 pub evict_own_lower: Option<bool>,
     }
 }
 impl PutQuota {
     /// A new quota, or one with another limit from now on.
     pub fn new(quota: Option<QuotaNo>, scope: QuotaScope, measure: Measure, limit: LimitKind) -> Self {
-        Self { quota, scope, measure, limit, until: None, percent: None }
+        Self { quota, scope, measure, limit, until: None, percent: None, evict_own_lower: None }
     }
 }
 fields! { pub struct Percent { pub limit: bool, pub burst_limit: bool } }

@@ -22,6 +22,7 @@ mod evictable;
 mod explain;
 mod follow;
 mod gang;
+mod headroom;
 mod heat;
 mod holder;
 mod idempotency;

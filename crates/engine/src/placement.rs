@@ -166,9 +166,10 @@ impl State {
         for (number, asked) in wanted.node_quotas {
             let quota = entry(&self.quotas, number.0).expect("a listed quota exists");
             let holder = quota.holder_of(wanted.ask);
-            let taken = wanted.tentative.counted(quota, holder, node.number);
+            let (held, freed) = self.headroom_beside(quota, wanted.ask);
+            let taken = Counted { held, freed, ..wanted.tentative.counted(quota, holder, node.number) };
             let at = Some((node.pool, node.number));
-            let verdict = quota.judge_with(*asked, holder, at, wanted.ask.now, taken);
+            let verdict = quota.judge(*asked, holder, at, wanted.ask.now, taken);
             match wanted.ask.heed(*number, verdict) {
                 Verdict::Within => {}
                 Verdict::Refused(cause) => return Err(cause),

@@ -7,6 +7,7 @@
 //! number. Nothing is evicted unless the whole gang fits afterwards.
 
 mod eviction_bound;
+mod own;
 mod planner;
 mod takeover;
 mod trial;
@@ -23,7 +24,7 @@ use crate::state::{State, entry};
 use crate::view::View;
 use eviction_bound::EvictionBound;
 use leasehold_model::body::{Leases, ReplicaPlacement};
-use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority};
+use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, Priority, QuotaNo};
 use planner::{Planner, Victims};
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
@@ -39,6 +40,8 @@ pub(crate) struct Plan {
     pub(crate) awaited: Leases,
     /// The allocations whose reservations are taken over.
     pub(crate) dropped: Vec<AllocationNo>,
+    /// The quota in which the victims make headroom, if it lacked that and not capacity.
+    pub(crate) headroom: Option<QuotaNo>,
 }
 
 /// Leases that are evicted together: those of one allocation, or of one request.

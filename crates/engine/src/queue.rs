@@ -16,7 +16,8 @@ use crate::lease::Lease;
 use crate::node::Node;
 use leasehold_model::body::{Asks, PoolQueue};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, Domain, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, QuotaNo, Span, TenantNo,
+    UserNo,
 };
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -144,6 +145,8 @@ pub(crate) struct Queue {
     pub(crate) shapes: BTreeMap<ShapeKey, Waiting>,
     /// Allocations with a reservation, which wait for the teardown of their victims.
     pub(crate) reserved: BTreeSet<AllocationNo>,
+    /// The allocations for which headroom in a quota is held, with these quotas.
+    pub(crate) headroom: BTreeMap<AllocationNo, QuotaNo>,
     /// The nodes on which heads are protected, with these heads.
     pub(crate) protected_nodes: BTreeMap<NodeNo, AllocationNo>,
     /// Allocations on hold.
@@ -204,6 +207,8 @@ impl Queue {
     pub(crate) fn reserve(&mut self, key: &ShapeKey, allocation: &Allocation) {
         self.step_out(key, allocation);
         self.reserved.insert(allocation.number);
+        let headroom = allocation.reservation.as_deref().and_then(|reservation| reservation.headroom);
+        self.headroom.extend(headroom.map(|quota| (allocation.number, quota)));
     }
 
     /// Adds an allocation to its shape, without counting it.

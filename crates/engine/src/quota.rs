@@ -38,6 +38,8 @@ pub struct Quota {
     pub limit: LimitKind,
     /// Set while a temporary limit applies.
     pub temporary: Option<Temporary>,
+    /// Whether a request that fails on it alone may evict leases of lower priority that it counts.
+    pub evict_own_lower: bool,
     /// How many parts of a billing unit it counts in: the least common multiple of the `quanta_per_unit` of the classes
     /// of its kind, so that the sum over these classes is exact. One for quotas that are not on a kind.
     pub(crate) per_unit: u64,
@@ -133,6 +135,7 @@ impl Quota {
             measure: put.measure,
             limit,
             temporary,
+            evict_own_lower: put.evict_own_lower,
             per_unit: 1,
             tallies: Tallies::default(),
             claimed: 0,
@@ -145,6 +148,7 @@ impl Quota {
     /// Replaces the limits.
     pub(crate) fn put_limits(&mut self, put: &QuotaPut) {
         (self.limit, self.temporary) = in_force(put);
+        self.evict_own_lower = put.evict_own_lower;
         self.marks = MinuteMarks::default();
     }
 
@@ -448,13 +452,17 @@ impl Quota {
             && is_of(self.scope.further.app_instance, app_instance)
     }
 
-    /// The verdict on adding `asked` for a holder, on the node `on` if the quota depends on the node.
-    pub(crate) fn judge(&self, asked: Count, holder: Holder, on: Option<(PoolNo, NodeNo)>, now: Instant) -> Verdict {
-        self.judge_with(asked, holder, on, now, Counted::default())
+    /// What a held lease adds to the use of a holder; zero if the quota does not count it there.
+    pub(crate) fn count_of(&self, lease: &Lease, facts: &Facts, holder: Holder) -> Count {
+        let is_counted = self.concerns(facts)
+            && self.covers(lease.pool, lease.node)
+            && self.holder(facts.user, facts.app_instance) == holder;
+        if is_counted { self.amount(facts) } else { 0 }
     }
 
-    /// As [`Self::judge`], with what earlier replicas of the same decision have `taken`.
-    pub(crate) fn judge_with(
+    /// The verdict on adding `asked` for a holder, on the node `on` if the quota depends on the node. `taken` is what
+    /// counts besides the use.
+    pub(crate) fn judge(
         &self,
         asked: Count,
         holder: Holder,
@@ -465,7 +473,7 @@ impl Quota {
         if asked == 0 {
             return Verdict::Within;
         }
-        let all_used = self.used_of(holder);
+        let all_used = self.used_of(holder).saturating_sub(taken.freed) + taken.held;
         // What earlier replicas have taken is part of the same request, so it counts as requested, not as used.
         let (used, asked) = match on {
             None => (all_used, asked + taken.amount),

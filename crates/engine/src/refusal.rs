@@ -220,6 +220,7 @@ refusals! {
     BurstPerHolder Invalid "burst_per_holder" "a burst quota counts all users and app instances together or one of them; it cannot count each one separately",
     UntilPast { now: Instant } Invalid "until_past" "a temporary limit must end after the current time, {now}",
     UntilNeedsBase Invalid "until_needs_base" "a new quota has no base limit to return to; create it without an end, then set the temporary limit",
+    EvictOwnLowerUnsuitable Invalid "evict_own_lower_unsuitable" "only a hard or burst limit on quanta, leases or allocations, not for each node on its own, can let requests evict",
     PercentNeedsBase Invalid "percent_needs_base" "a new quota has no base limit of which a percentage could be taken; give an amount",
     PercentTooLarge Invalid "percent_too_large" "the percentage of the base limit is too large",
     QuotaNeedsUser { quota: QuotaNo } Invalid "quota_needs_user" "{quota} counts by user, so the request must name its user",

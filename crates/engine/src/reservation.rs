@@ -1,10 +1,11 @@
 //! Capacity that is reserved, and not billed, for an allocation whose victims are being torn down (SEMANTICS 3).
 
+use crate::allocation::Allocation;
 use crate::lease::Phase;
 use crate::node::{Node, NodeClass};
 use crate::state::State;
 use leasehold_model::body::{Leases, Member, ReplicaPlacement};
-use leasehold_model::{ClassNo, LeaseNo, NodeNo, Quanta};
+use leasehold_model::{ClassNo, LeaseNo, NodeNo, Quanta, QuotaNo};
 
 /// The capacity of one class that is reserved for one replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub(crate) struct Reservation {
     pub(crate) sequence: u64,
     pub(crate) places: Vec<ReservedReplica>,
     pub(crate) victims: Leases,
+    /// The quota in which the victims make headroom, which is held for the allocation.
+    pub(crate) headroom: Option<QuotaNo>,
 }
 
 /// The indexes in a set of devices.
@@ -85,7 +88,7 @@ impl ReservedMember {
 }
 
 impl Reservation {
-    pub(crate) fn new(sequence: u64, places: &[ReplicaPlacement], victims: &Leases) -> Self {
+    pub(crate) fn new(sequence: u64, places: &[ReplicaPlacement], victims: &Leases, headroom: Option<QuotaNo>) -> Self {
         let reserved = |place: &ReplicaPlacement| {
             let members = place.members.iter().map(|member| {
                 let devices = u64::from(member.devices.count_ones()).max(1);
@@ -99,7 +102,7 @@ impl Reservation {
             });
             ReservedReplica { node: place.node, members: members.collect() }
         };
-        Self { sequence, places: places.iter().map(reserved).collect(), victims: victims.clone() }
+        Self { sequence, places: places.iter().map(reserved).collect(), victims: victims.clone(), headroom }
     }
 
     pub(crate) fn is_full(&self) -> bool {
@@ -108,6 +111,11 @@ impl Reservation {
 }
 
 impl State {
+    /// Whether everything that a reservation waits for is there: its capacity, and the headroom that its victims leave.
+    pub(crate) fn is_complete(&self, found: &Allocation, reservation: &Reservation) -> bool {
+        reservation.is_full() && !self.is_headroom_awaited(found, reservation)
+    }
+
     /// Whether a reservation can no longer be filled: one of its nodes has left service, a lease that it waits for was
     /// fenced, or something is missing where nothing is ending any more.
     pub(crate) fn is_broken(&self, reservation: &Reservation) -> bool {

@@ -122,7 +122,9 @@ impl Scheduler {
     /// Capacity was taken. That can move assured starts, and a head of the same tenant may now exceed its quotas.
     pub(crate) fn take(&mut self, state: &State, by: TenantNo) {
         let is_theirs = |number| state.allocation(number).is_some_and(|head| head.tenant == by);
-        self.queue_changed |= self.provisional || self.heads.values().any(|(.., number)| is_theirs(*number));
+        self.queue_changed |= self.provisional
+            || self.heads.values().any(|(.., number)| is_theirs(*number))
+            || state.waiting() > 0 && state.evicts_own(by);
     }
 
     /// The deadline of a lease has changed.

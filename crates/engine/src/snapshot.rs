@@ -33,7 +33,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 18;
+const SNAPSHOT_VERSION: u32 = 19;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -464,6 +464,7 @@ fn put_quota(q: &Quota, out: &mut Vec<u8>) {
     q.measure.put(out);
     q.base().put(out);
     q.temporary.map(|temporary| (q.limit, temporary.until)).put(out);
+    q.evict_own_lower.put(out);
     q.episode.map(|e| (e.started_at, e.below_since)).put(out);
     q.per_unit.put(out);
     q.overage.sum.put(out);
@@ -481,7 +482,8 @@ fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> 
     let (scope, measure, limit) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
     let temporary: Option<(LimitKind, Instant)> = Field::get(r)?;
     let temporary = temporary.map(|(limit, until)| TemporaryLimit { limit, until });
-    let mut quota = Quota::new(&QuotaPut { quota: number, scope, measure, limit, temporary });
+    let evict_own_lower = Field::get(r)?;
+    let mut quota = Quota::new(&QuotaPut { quota: number, scope, measure, limit, temporary, evict_own_lower });
     let episode: Option<(Instant, Option<Instant>)> = Field::get(r)?;
     quota.episode = episode.map(|(started_at, below_since)| Episode { started_at, below_since });
     quota.per_unit = Field::get(r)?;

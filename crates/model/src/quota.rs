@@ -170,6 +170,7 @@ const APP_INSTANCE: u64 = 4;
 const AND_ABOVE: u64 = 8;
 const FURTHER_BITS: u64 = KIND | USER | APP_INSTANCE | AND_ABOVE;
 const TEMPORARY: u64 = 16;
+const EVICT_OWN_LOWER: u64 = 32;
 
 impl FurtherScope {
     pub const NONE: Self = Self { kind: None, user: None, app_instance: None, and_above: false };
@@ -301,8 +302,8 @@ impl Field for TemporaryLimit {
 
 /// A quota from now on.
 ///
-/// The further parts of the scope and the temporary limit are encoded at the end, after a varint with a bit for each;
-/// the varint is absent if none is set (as in [`crate::fields`]).
+/// The further parts of the scope and the temporary limit are encoded at the end, after a varint with a bit for each and
+/// one for `evict_own_lower`; the varint is absent if none is set (as in [`crate::fields`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaPut {
     pub quota: QuotaNo,
@@ -311,6 +312,8 @@ pub struct QuotaPut {
     /// The base limit.
     pub limit: LimitKind,
     pub temporary: Option<TemporaryLimit>,
+    /// Whether a request that fails on this quota alone may evict leases of lower priority that the quota counts.
+    pub evict_own_lower: bool,
 }
 
 impl Field for QuotaPut {
@@ -319,7 +322,10 @@ impl Field for QuotaPut {
         self.scope.put_first_part(out);
         self.measure.put(out);
         self.limit.put(out);
-        let bits = self.scope.further.bits() | if self.temporary.is_some() { TEMPORARY } else { 0 };
+        let bit = |set: bool, bit: u64| if set { bit } else { 0 };
+        let bits = self.scope.further.bits()
+            | bit(self.temporary.is_some(), TEMPORARY)
+            | bit(self.evict_own_lower, EVICT_OWN_LOWER);
         if bits != 0 {
             put_varint(bits, out);
         }
@@ -332,9 +338,10 @@ impl Field for QuotaPut {
         let quota = Field::get(r)?;
         let mut scope = QuotaScope::get_first_part(r)?;
         let (measure, limit) = (Field::get(r)?, Field::get(r)?);
-        let bits = r.added(FURTHER_BITS | TEMPORARY)?;
+        let bits = r.added(FURTHER_BITS | TEMPORARY | EVICT_OWN_LOWER)?;
         scope.further = FurtherScope::get_parts(bits, r)?;
         let temporary = if bits & TEMPORARY == 0 { None } else { Some(Field::get(r)?) };
-        Ok(Self { quota, scope, measure, limit, temporary })
+        let evict_own_lower = bits & EVICT_OWN_LOWER != 0;
+        Ok(Self { quota, scope, measure, limit, temporary, evict_own_lower })
     }
 }

@@ -233,10 +233,10 @@ impl World {
     /// tenant.
     fn make_room(&self, found: &Allocation, plan: Plan, s: Sealing) -> Script {
         let (allocation, priority, rules_version) = (found.number, found.spec.priority, s.rules_version);
-        let Plan { places, victims, awaited, dropped, .. } = plan.clone();
+        let Plan { places, victims, awaited, dropped, headroom, .. } = plan.clone();
         let victims = victims.into_iter().collect();
         let decided: Body = if dropped.is_empty() {
-            PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+            PreemptionDecided { allocation, priority, rules_version, places, victims, headroom }.into()
         } else {
             let awaited = awaited.into_iter().collect();
             ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()

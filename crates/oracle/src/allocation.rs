@@ -69,7 +69,8 @@ impl Allocation {
     }
 
     pub(crate) fn demand(&self) -> Demand {
-        Demand { node: self.node, ..Demand::of_gang(self.tenant, self.project, self.user, &self.spec) }
+        let gang = Demand::of_gang(self.tenant, self.project, self.user, &self.spec);
+        Demand { node: self.node, number: Some(self.number), ..gang }
     }
 
     /// Whether it waits in the queue: neither placed, nor ended, nor on hold, nor waiting for its victims.

@@ -189,6 +189,8 @@ impl World {
     /// every record, this one included.
     pub(crate) fn quota_put(&mut self, put: &QuotaPut) -> Checked {
         self.check_limit(put)?;
+        let may_evict = !put.evict_own_lower || crate::foretell_quota::may_evict_own(put);
+        demand!(may_evict, "quota-evicts", "{} cannot evict", put.quota);
         let (episode, beyond) = match self.quotas.get(&put.quota) {
             Some(old) => {
                 let same = old.put.scope == put.scope && old.put.measure == put.measure;

@@ -139,6 +139,7 @@ impl Driver {
             measure,
             limit,
             temporary: None,
+            evict_own_lower: false,
         });
     }
 

@@ -6,7 +6,9 @@ use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::world::World;
 use leasehold_model::body::ReplicaPlacement;
-use leasehold_model::{AllocationNo, AllocationSpec, Body, Instant, LeaseNo, NodeNo, Priority, Record, Span, TenantNo};
+use leasehold_model::{
+    AllocationNo, AllocationSpec, Body, Instant, LeaseNo, NodeNo, Priority, QuotaNo, Record, Span, TenantNo,
+};
 use std::collections::BTreeSet;
 
 /// The victims, and the placement of the replicas after the eviction.
@@ -18,21 +20,23 @@ pub(crate) struct Plan {
     /// Leases that end already and that are waited for, and the allocations that lose their reservations.
     pub(crate) awaited: Vec<LeaseNo>,
     pub(crate) dropped: Vec<AllocationNo>,
+    /// The quota in which the victims make headroom, if that is what was missing.
+    pub(crate) headroom: Option<QuotaNo>,
 }
 
 /// What is evicted together: the leases of an allocation, or those of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Unit {
+pub(crate) enum Unit {
     Allocation(AllocationNo),
     Request(LeaseNo),
 }
 
-fn unit_of(lease: &Lease) -> Unit {
+pub(crate) fn unit_of(lease: &Lease) -> Unit {
     lease.of.map_or(Unit::Request(lease.gang), Unit::Allocation)
 }
 
 /// A possible victim, sorted by the order of eviction: lowest priority, shortest remaining TTL, lease number.
-type Victim = (Priority, Instant, LeaseNo, Unit);
+pub(crate) type Victim = (Priority, Instant, LeaseNo, Unit);
 
 /// The cost of an eviction on a node, for comparison: the highest priority of a victim, then the number of gangs, the
 /// quanta, and the number of the node.
@@ -79,7 +83,8 @@ impl World {
         let victims: Vec<&Lease> = self.leases.iter().filter(|l| self.is_in(l, &planned.victims)).collect();
         let quanta = victims.iter().map(|lease| lease.quanta).sum();
         let victims: Vec<LeaseNo> = victims.iter().map(|lease| lease.number).collect();
-        Some(Plan { places: planned.places, victims, quanta, awaited: Vec::new(), dropped: Vec::new() })
+        let (awaited, dropped) = (Vec::new(), Vec::new());
+        Some(Plan { places: planned.places, victims, quanta, awaited, dropped, headroom: None })
     }
 
     fn plan_replicas(
@@ -171,7 +176,7 @@ impl World {
     }
 
     /// Whether a lease is held and belongs to one of the units.
-    fn is_in(&self, lease: &Lease, units: &BTreeSet<Unit>) -> bool {
+    pub(crate) fn is_in(&self, lease: &Lease, units: &BTreeSet<Unit>) -> bool {
         lease.phase.is_held() && units.contains(&unit_of(lease))
     }
 
@@ -180,17 +185,7 @@ impl World {
     fn possible_victims(&self, to: Priority, node: NodeNo, chosen: &BTreeSet<Unit>, now: Instant) -> Vec<Victim> {
         let here = self.leases.iter().filter(|l| l.node == node && l.phase.is_held() && l.priority < to);
         let units: BTreeSet<Unit> = here.map(unit_of).filter(|unit| !chosen.contains(unit)).collect();
-        let victim = |unit: Unit| {
-            let members: Vec<&Lease> = self.leases.iter().filter(|l| l.phase.is_held() && unit_of(l) == unit).collect();
-            let ran = |lease: &&Lease| {
-                let least = self.pool_queue(lease.pool).min_runtime_before_eviction;
-                lease.granted_at.saturating_add(least) <= now
-            };
-            let may = members.iter().all(|lease| lease.phase == Phase::Active && !lease.sensitive && ran(lease));
-            let ends = members.iter().map(|lease| lease.expires_at).max()?;
-            may.then_some((members[0].priority, ends, members[0].number, unit))
-        };
-        let mut victims: Vec<Victim> = units.into_iter().filter_map(victim).collect();
+        let mut victims: Vec<Victim> = units.into_iter().filter_map(|unit| self.as_victim(unit, now)).collect();
         victims.sort_unstable();
         victims
     }
@@ -206,6 +201,18 @@ impl World {
         let highest = waiting.map(|of| of.spec.priority).max();
         let mut leases = renewed.renewals.iter().filter_map(|renewal| self.lease(renewal.lease));
         leases.any(|lease| highest.is_some_and(|highest| lease.priority < highest))
+    }
+
+    /// A gang as a victim, if it may be evicted.
+    pub(crate) fn as_victim(&self, unit: Unit, now: Instant) -> Option<Victim> {
+        let members: Vec<&Lease> = self.leases.iter().filter(|l| l.phase.is_held() && unit_of(l) == unit).collect();
+        let ran = |lease: &&Lease| {
+            let least = self.pool_queue(lease.pool).min_runtime_before_eviction;
+            lease.granted_at.saturating_add(least) <= now
+        };
+        let may = members.iter().all(|lease| lease.phase == Phase::Active && !lease.sensitive && ran(lease));
+        let ends = members.iter().map(|lease| lease.expires_at).max()?;
+        may.then_some((members[0].priority, ends, members[0].number, unit))
     }
 
     /// Whether a tenant may evict that much more; evictions of the last hour count.

@@ -351,7 +351,9 @@ impl World {
         for (measure, change) in limits {
             let Some(change) = change else { continue };
             let mut own = self.quotas.values().filter(|q| q.put.scope == scope && q.put.measure == measure);
-            match (own.next().map(|own| own.put.quota), *change) {
+            let own = own.next();
+            let evict_own_lower = own.is_some_and(|own| own.put.evict_own_lower);
+            match (own.map(|own| own.put.quota), *change) {
                 (None, None) => {}
                 (Some(quota), None) => {
                     count -= 1;
@@ -368,7 +370,7 @@ impl World {
                     }
                     let limit = LimitKind::Hard { limit };
                     let scope = scope.clone();
-                    bodies.push(QuotaPut { quota, scope, measure, limit, temporary: None }.into());
+                    bodies.push(QuotaPut { quota, scope, measure, limit, temporary: None, evict_own_lower }.into());
                 }
             }
         }

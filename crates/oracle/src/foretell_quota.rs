@@ -16,6 +16,8 @@ pub struct QuotaWish {
     pub until: Option<Instant>,
     /// Whether the limit, and the burst limit, are percentages of those of the base.
     pub percent: Option<(bool, bool)>,
+    /// Whether requests may evict leases that it counts; `None` keeps what it is.
+    pub evict_own_lower: Option<bool>,
 }
 
 impl World {
@@ -62,7 +64,12 @@ impl World {
         };
         let quota = wish.quota.unwrap_or(QuotaNo(self.next_number("quota")));
         let (scope, measure) = (wish.scope.clone(), wish.measure);
-        sealed(Some(scope.tenant), QuotaPut { quota, scope, measure, limit, temporary })
+        let evict_own_lower = wish.evict_own_lower.unwrap_or(old.is_some_and(|old| old.put.evict_own_lower));
+        let put = QuotaPut { quota, scope, measure, limit, temporary, evict_own_lower };
+        if put.evict_own_lower && !may_evict_own(&put) {
+            return Err("evict_own_lower_unsuitable");
+        }
+        sealed(Some(put.scope.tenant), put)
     }
 
     fn fault_of_scope(&self, caller: &Caller, wish: &QuotaWish) -> Option<&'static str> {
@@ -90,6 +97,12 @@ impl World {
         ];
         faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word)
     }
+}
+
+/// Whether a request that fails on such a quota could evict.
+pub(crate) fn may_evict_own(put: &QuotaPut) -> bool {
+    let refuses = put.limit.word() != "soft";
+    refuses && put.measure != Measure::Nodes && put.scope.node != NodeScope::Each
 }
 
 fn fault_of_burst(limit: LimitKind, scope: &QuotaScope) -> Option<&'static str> {

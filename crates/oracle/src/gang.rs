@@ -113,6 +113,8 @@ impl Demand {
             node: None,
             spec: Some(spec.clone()),
             who: (user, spec.app_instance),
+            number: None,
+            evicts: None,
         }
     }
 }

@@ -40,6 +40,7 @@ mod lifecycle;
 mod loss;
 mod nodes;
 mod oracle;
+mod own_eviction;
 pub mod placement;
 mod pool_access;
 mod protection;

@@ -144,7 +144,7 @@ impl World {
     /// The allocation of at least this priority whose reserved capacity is complete: the highest priority goes first,
     /// then the lowest number.
     fn completed_reservation(&self, least: Option<Priority>) -> Option<AllocationNo> {
-        let complete = |found: &&Allocation| found.reservation.as_ref().is_some_and(|kept| kept.is_full());
+        let complete = |found: &&Allocation| self.is_fulfilled(found);
         let mut complete: Vec<&Allocation> = self.allocations.values().filter(complete).collect();
         complete.sort_by_key(|found| (Reverse(found.spec.priority), found.number));
         complete
@@ -174,7 +174,12 @@ impl World {
             guard.allows(node, Some((spec.walltime, spec.priority)))
         }) {
             Ok(gang) => return Err(Move::Start(waits.number, Box::new(gang))),
-            Err(NoGang::Quota(_)) => return Ok(Waits::Otherwise),
+            Err(NoGang::Quota(_)) => {
+                return match self.plan_own(&demand, spec, guard, now) {
+                    Some(Ok(plan)) => Err(Move::MakeRoom(waits.number, plan)),
+                    _ => Ok(Waits::Otherwise),
+                };
+            }
             Err(NoGang::Room) => {}
         }
         let plan = self.plan_for(&demand, spec, guard, now);

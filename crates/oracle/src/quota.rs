@@ -5,8 +5,8 @@ use crate::custody::Claimer;
 use crate::lease::Lease;
 use crate::world::{Beyond, Episode, Quota, World};
 use leasehold_model::{
-    AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Fraction, HolderScope, Instant, LimitKind, Measure, NodeNo,
-    NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Fraction, HolderScope, Instant, LeaseNo,
+    LimitKind, Measure, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, QuotaScope, Span, TenantNo, UserNo,
 };
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ impl Quota {
     }
 
     /// Whether it counts the work of these, apart from others if it counts each one on its own.
-    fn is_shared_by(&self, one: Who, other: Who) -> bool {
+    pub(crate) fn is_shared_by(&self, one: Who, other: Who) -> bool {
         let further = &self.put.scope.further;
         (further.user != Some(HolderScope::Each) || one.0 == other.0)
             && (further.app_instance != Some(HolderScope::Each) || one.1 == other.1)
@@ -58,6 +58,16 @@ impl Quota {
             user.filter(|_| further.user == Some(HolderScope::Each)),
             app.filter(|_| further.app_instance == Some(HolderScope::Each)),
         )
+    }
+
+    /// Whether it counts an allocation of its tenant in the use of these.
+    pub(crate) fn counts_placed(&self, found: &Allocation, who: Who) -> bool {
+        let (scope, of) = (&self.put.scope, (found.user, found.spec.app_instance));
+        found.state.is_placed()
+            && scope.project.is_none_or(|project| project == found.project)
+            && has_priority(scope, found.spec.priority)
+            && has_holder(scope, of)
+            && self.is_shared_by(who, of)
     }
 
     /// Whether the ruling depends on the node; such quotas filter the candidates (SEMANTICS 4).
@@ -105,6 +115,10 @@ pub(crate) struct Demand {
     /// The specification of a gang; `None` for a lease request.
     pub(crate) spec: Option<AllocationSpec>,
     pub(crate) who: Who,
+    /// Its number, if it was submitted.
+    pub(crate) number: Option<AllocationNo>,
+    /// Leases that would be evicted for it, to make headroom in a quota.
+    pub(crate) evicts: Option<(QuotaNo, Vec<LeaseNo>)>,
 }
 
 /// The pool and node of a replica.
@@ -185,16 +199,8 @@ impl World {
     /// Allocations that hold capacity are counted whole.
     fn allocations_counted(&self, quota: &Quota, who: Who) -> u128 {
         let scope = &quota.put.scope;
-        let counts = |a: &&Allocation| {
-            let of = (a.user, a.spec.app_instance);
-            a.state.is_placed()
-                && a.tenant == scope.tenant
-                && scope.project.is_none_or(|project| project == a.project)
-                && has_priority(scope, a.spec.priority)
-                && has_holder(scope, of)
-                && quota.is_shared_by(who, of)
-        };
-        self.allocations.values().filter(counts).count() as u128
+        let of_tenant = self.allocations.values().filter(|found| found.tenant == scope.tenant);
+        of_tenant.filter(|found| quota.counts_placed(found, who)).count() as u128
     }
 
     /// Everybody whose work a quota may count apart from that of others.
@@ -299,6 +305,18 @@ impl World {
     }
 
     pub(crate) fn use_and_request(
+        &self,
+        quota: &Quota,
+        demand: &Demand,
+        place: Option<NodeInPool>,
+        taken: &[NodeInPool],
+    ) -> (u128, u128) {
+        let (used, requested) = self.plain_use_and_request(quota, demand, place, taken);
+        (used - self.evicted_use(quota, demand) + self.held_for_others(quota, demand), requested)
+    }
+
+    /// The same, without headroom that is made or held.
+    pub(crate) fn plain_use_and_request(
         &self,
         quota: &Quota,
         demand: &Demand,

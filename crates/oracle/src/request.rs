@@ -107,6 +107,8 @@ impl RequestFacts {
             node: self.node,
             spec: None,
             who: (self.user, self.app_instance),
+            number: None,
+            evicts: None,
         }
     }
 }
@@ -133,8 +135,30 @@ impl World {
         let mut asks = facts.asks.clone();
         asks.sort_by_key(|(class, _)| (!self.classes[class].has_devices(), *class));
 
+        let spec = AllocationSpec {
+            pool: facts.pool,
+            priority: facts.priority,
+            ttl: Some(facts.ttl),
+            sensitive: facts.sensitive,
+            labels: facts.labels.clone(),
+            profile: facts.profile,
+            app_instance: facts.app_instance,
+            ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
+        };
+        let gang = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);
+        let gang = Demand { node: facts.node, ..gang };
+        // One that a quota denies may evict leases of its own tenant instead.
+        let denied = |cause: DenyCause| match cause {
+            DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => match self.plan_own(&gang, &spec, &guard, now) {
+                Some(Ok(_)) => Expected::Submitted(Box::new(spec.clone()), facts.node),
+                _ => Expected::Denied(cause),
+            },
+            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => {
+                Expected::Denied(cause)
+            }
+        };
         if let Some(cause) = self.terms(facts, None, now).refusal {
-            return Expected::Denied(cause);
+            return denied(cause);
         }
         if let Some(cause) = self.request_cost_refusal(facts, now) {
             return Expected::Denied(cause);
@@ -155,26 +179,12 @@ impl World {
         }
         let allowed: Vec<NodeNo> = candidates.iter().copied().filter(|number| guard.allows(*number, stay)).collect();
         match ranked.first() {
-            Some(best) => Expected::Denied(refusal(**best).expect("no node is without one")),
+            Some(best) => denied(refusal(**best).expect("no node is without one")),
             // One that names its node may evict there.
-            None => {
-                let spec = AllocationSpec {
-                    pool: facts.pool,
-                    priority: facts.priority,
-                    ttl: Some(facts.ttl),
-                    sensitive: facts.sensitive,
-                    labels: facts.labels.clone(),
-                    profile: facts.profile,
-                    app_instance: facts.app_instance,
-                    ..AllocationSpec::of(asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect())
-                };
-                let gang = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);
-                let demand = Demand { node: facts.node, ..gang };
-                match self.plan_for(&demand, &spec, &guard, now) {
-                    Some(Ok(_)) => Expected::Submitted(Box::new(spec), facts.node),
-                    _ => Expected::Denied(self.scarcest(&asks, &allowed)),
-                }
-            }
+            None => match self.plan_for(&gang, &spec, &guard, now) {
+                Some(Ok(_)) => Expected::Submitted(Box::new(spec), facts.node),
+                _ => Expected::Denied(self.scarcest(&asks, &allowed)),
+            },
         }
     }
 

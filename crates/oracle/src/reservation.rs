@@ -4,16 +4,19 @@
 //! what they need of each device, is reserved for them. If several allocations need the same, the lower number goes
 //! first. Reserved capacity stays reserved.
 
+use crate::allocation::Allocation;
 use crate::capacity::indexes;
 use crate::lease::Phase;
 use crate::world::World;
 use leasehold_model::body::{Member, ReplicaPlacement};
-use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo};
+use leasehold_model::{AllocationNo, ClassNo, LeaseNo, NodeNo, QuotaNo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reservation {
     pub(crate) places: Vec<ReplicaPlacement>,
     pub(crate) victims: Vec<LeaseNo>,
+    /// The quota in which the victims make headroom for it.
+    pub(crate) headroom: Option<QuotaNo>,
     /// For each placement and member: the reserved quanta of each device, or the total for kinds without devices.
     kept: Vec<Vec<Vec<u64>>>,
 }
@@ -25,10 +28,10 @@ fn shares(member: &Member) -> (usize, u64) {
 }
 
 impl Reservation {
-    pub(crate) fn new(places: Vec<ReplicaPlacement>, victims: Vec<LeaseNo>) -> Self {
+    pub(crate) fn new(places: Vec<ReplicaPlacement>, victims: Vec<LeaseNo>, headroom: Option<QuotaNo>) -> Self {
         let nothing = |place: &ReplicaPlacement| place.members.iter().map(|member| vec![0; shares(member).0]).collect();
         let kept = places.iter().map(nothing).collect();
-        Self { places, victims, kept }
+        Self { places, victims, headroom, kept }
     }
 
     /// Every member with its reserved quanta.
@@ -66,6 +69,15 @@ impl Reservation {
 }
 
 impl World {
+    /// Whether nothing is missing: neither capacity, nor headroom that victims still use.
+    pub(crate) fn is_fulfilled(&self, found: &Allocation) -> bool {
+        let Some(reservation) = &found.reservation else { return false };
+        let quota = reservation.headroom.and_then(|number| self.quotas.get(&number));
+        let who = (found.user, found.spec.app_instance);
+        let is_used = quota.is_some_and(|quota| self.use_of_leases(quota, &reservation.victims, who) > 0);
+        reservation.is_full() && !is_used
+    }
+
     /// Reserved quanta of a class on a node by device; under device 0 for kinds without devices.
     pub(crate) fn kept_on(&self, node: NodeNo, class: ClassNo) -> Vec<(usize, u64)> {
         let mut kept_on = Vec::new();

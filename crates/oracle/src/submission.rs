@@ -268,8 +268,9 @@ impl World {
             // An allocation that only a burst refuses waits. Which of several nodes is named is not predicted.
             let own = self.tenants[&tenant].settings.when_over_quota;
             let waits = when_over_quota.or(own) == Some(WhenOverQuota::Wait) && !self.is_beyond_base(&demand, &spec);
+            let evicts = matches!(self.plan_own(&demand, &spec, &guard, now), Some(Ok(_)));
             let is_final = |cause: &&DenyCause| match **cause {
-                DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => !waits,
+                DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => !waits && !evicts,
                 // Reserved money can be returned; spent money cannot.
                 DenyCause::Ceiling { spent, requested, amount, .. } => spent.saturating_add(requested) > amount,
                 _ => false,

@@ -33,7 +33,8 @@ impl World {
         if let Some(count) = (1..=order.len()).find(|count| fits(&order[..*count]).is_some()) {
             let taken = keep_unneeded(&order[..count], |rest| fits(rest).is_some());
             let places = fits(&taken).expect("it was seen to fit");
-            let plan = Plan { places, victims: Vec::new(), quanta: 0, awaited: Vec::new(), dropped: Vec::new() };
+            let (victims, awaited, dropped) = (Vec::new(), Vec::new(), Vec::new());
+            let plan = Plan { places, victims, quanta: 0, awaited, dropped, headroom: None };
             return Some(self.taking(plan, &taken));
         }
 

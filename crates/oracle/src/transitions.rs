@@ -330,7 +330,8 @@ impl World {
         let found = self.allocation(decided.allocation)?;
         demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", decided.allocation);
         let tenant = found.tenant;
-        found.reservation = Some(Reservation::new(decided.places.clone(), decided.victims.0.to_vec()));
+        found.reservation =
+            Some(Reservation::new(decided.places.clone(), decided.victims.0.to_vec(), decided.headroom));
         self.evictions.push((tenant, record.stamp, evicted));
         Ok(())
     }
@@ -349,7 +350,7 @@ impl World {
         demand!(found.is_in_line(), "allocation-state", "{} is not in the queue", taken.allocation);
         let tenant = found.tenant;
         let leases = taken.victims.0.iter().chain(&taken.awaited.0).copied().collect();
-        found.reservation = Some(Reservation::new(taken.places.clone(), leases));
+        found.reservation = Some(Reservation::new(taken.places.clone(), leases, None));
         self.evictions.push((tenant, record.stamp, evicted));
         Ok(())
     }

@@ -248,6 +248,7 @@ pub(crate) fn quota(state: &State, quota: &Quota, now: Instant) -> api::Quota {
         used_exact: scope.further.kind.is_some().then(|| quota.used().to_string()),
         overage: overage(state, quota, now),
         burst_since: quota.episode.map(|episode| When(episode.started_at)),
+        evict_own_lower: quota.evict_own_lower,
     }
 }
 

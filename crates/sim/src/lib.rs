@@ -12,6 +12,7 @@ mod compare;
 mod events;
 mod fault_disk;
 mod gangs;
+mod headroom;
 mod life;
 mod losses;
 mod maintenance;

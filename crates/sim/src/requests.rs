@@ -1,6 +1,6 @@
 //! Random requests from the seed: mostly valid, sometimes invalid.
 
-use crate::{ceilings, claims, gangs, losses, maintenance, wishes};
+use crate::{ceilings, claims, gangs, headroom, losses, maintenance, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, NoteEmptyNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
     PutUser, ReleaseOne, RenewOne, RequestLease, Revoke, SetPoolAccess,
@@ -182,6 +182,10 @@ fn quota(quota: Option<QuotaNo>, now: Instant, dice: &mut Dice) -> Command {
     if own.one_in(4) {
         temporary(&mut put, now, &mut own);
     }
+    let suits = put.limit.word() != "soft" && put.measure != Measure::Nodes && put.scope.node != NodeScope::Each;
+    if suits && own.one_in(2) || own.one_in(40) {
+        put.evict_own_lower = Some(!own.one_in(8));
+    }
     Command::PutQuota(put)
 }
 
@@ -242,6 +246,9 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     };
     if let Some(command) = maintenance::instead(state, now).or_else(|| losses::instead(state, now)) {
         return (Identity::default(), command, None);
+    }
+    if let Some((identity, command)) = headroom::instead(state, now) {
+        return (identity, command, None);
     }
     identity.token = wishes::some_token(state, dice);
     (identity, command, facts)

@@ -105,6 +105,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
             limit: put.limit,
             until: put.until,
             percent: put.percent.as_ref().map(|percent| (percent.limit, percent.burst_limit)),
+            evict_own_lower: put.evict_own_lower,
         })),
         Command::SubmitAllocation(submit) => Wish::Submit(Box::new(submit.spec.clone()), submit.when_over_quota),
         Command::StartAllocation(number) => Wish::Say(*number, Word::Start),

@@ -4,8 +4,8 @@
 use leasehold_engine::{FoldError, State};
 use leasehold_model::body::{Body, Heartbeat, NodeWiped};
 use leasehold_model::{
-    AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, Quanta, QuarantineCause, Reason, Record, Span,
-    TenantNo,
+    AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, Quanta, QuarantineCause, QuotaNo, Reason, Record,
+    Span, TenantNo,
 };
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::tell_seed;
@@ -72,6 +72,7 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
             });
             body!(PreemptionDecided, of, of.places[0].node = NodeNo(of.places[0].node.0 + 1));
             body!(PreemptionDecided, of, of.priority = Priority::Scavenger);
+            body!(PreemptionDecided, of, { of.headroom = if of.headroom.is_none() { Some(QuotaNo(0)) } else { None } });
             forge(&|one| one.body = Heartbeat {}.into());
         }
         Body::Revoked(_) if matches!(record.reason, Some(Reason::Preempted { .. })) => {
@@ -162,7 +163,8 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
 #[test]
 fn no_forged_decision_passes() {
     let mut tried: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for seed in 0..200 {
+    let mut headrooms = 0;
+    for seed in 0..320 {
         let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
         let mut judge = oracle();
         let mut last = None;
@@ -179,6 +181,7 @@ fn no_forged_decision_passes() {
             }
             judge.observe(record).unwrap_or_else(|violation| panic!("seed {seed}: {violation}"));
             last = Some(record.stamp);
+            headrooms += u32::from(matches!(&record.body, Body::PreemptionDecided(of) if of.headroom.is_some()));
             if let Body::NodesClaimed(of) = &record.body {
                 claimed.extend(&of.nodes.0);
             } else if let Body::NodesReleased(of) = &record.body {
@@ -186,7 +189,7 @@ fn no_forged_decision_passes() {
             }
         }
     }
-    assert!(tried.len() >= 19 && tried.values().all(|n| *n > 5), "{tried:?}");
+    assert!(tried.len() >= 19 && tried.values().all(|n| *n > 5) && headrooms > 5, "{tried:?}, {headrooms} headrooms");
 }
 
 /// What somebody sealed that no engine decides (a device that is booked twice, a node that does not exist) is refused by

@@ -51,11 +51,17 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         }
         Body::AllocationHoldCleared(body) => of(shown, body.allocation),
         Body::AllocationChanged(body) => spec(of(shown, body.allocation), directory, body.allocation.0, &body.spec),
-        Body::PreemptionDecided(body) => of(shown, body.allocation)
-            .field("priority", body.priority.word())
-            .field("rules_version", body.rules_version)
-            .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
-            .leases("victims", &body.victims.0),
+        Body::PreemptionDecided(body) => {
+            let shown = of(shown, body.allocation)
+                .field("priority", body.priority.word())
+                .field("rules_version", body.rules_version)
+                .field("places", body.places.iter().map(|place| kept(directory, place)).collect::<Value>())
+                .leases("victims", &body.victims.0);
+            match body.headroom {
+                None => shown,
+                Some(quota) => shown.field("headroom_quota_id", quota.0),
+            }
+        }
         Body::ReservationDropped(body) => of(shown, body.allocation),
         Body::ReservationTakenOver(body) => of(shown, body.allocation)
             .field("priority", body.priority.word())

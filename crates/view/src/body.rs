@@ -258,6 +258,7 @@ fn quota<'a>(shown: Object<'a>, directory: &'a Directory, put: &QuotaPut) -> Obj
         .field("scope", quota_scope(directory, &put.scope))
         .field("measure", put.measure.word())
         .field("limit", limit(directory, put.limit));
+    let shown = if put.evict_own_lower { shown.field("evict_own_lower", true) } else { shown };
     match put.temporary {
         None => shown,
         Some(temporary) => {

@@ -40,6 +40,7 @@ pub(crate) fn example(name: &str) -> Option<Value> {
         }),
         "QuotaChange" => json!({
             "limit": { "type": "burst", "limit": 56, "burst_limit": 84, "burst_ttl": "2h" },
+            "evict_own_lower": true,
         }),
         "NewRateCard" => json!({
             "pool": "training", "from": "2026-12-01T00:00:00Z", "prices": { "kinds": { "gpu": "0.0006" } },

@@ -160,6 +160,8 @@ fn plain(name: &str) -> Of {
         }
         "contact" => ("Whom to contact; null if nobody is named", maybe_text()),
         "quota_id" => ("Number of the quota", number()),
+        "evict_own_lower" => ("Whether requests may evict leases of lower priority that it counts", flag()),
+        "headroom_quota_id" => ("Number of the quota in which the victims make headroom", number()),
         "quota_scope" => ("What the quota counts", parts::quota_scope()),
         "measure" => ("The measure in which the quota counts", text()),
         "limit" => ("The limit, and what happens beyond it", parts::limit()),

@@ -69,7 +69,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind(
         "quota.updated",
         "A quota was created or changed.",
-        &["quota_id", "scope=quota_scope", "measure", "limit", "temporary_limit?", "until?"],
+        &["quota_id", "scope=quota_scope", "measure", "limit", "temporary_limit?", "until?", "evict_own_lower?"],
     ),
     kind("quota.deleted", "A quota was deleted.", &["quota_id"]),
     kind("quota.burst_ended", "A burst is over; the next one may start.", &["quota_id"]),
@@ -179,7 +179,7 @@ pub(super) const KINDS: &[Kind] = &[
     kind(
         "preemption.decided",
         "An eviction was decided for an allocation.",
-        &["allocation_id", "priority", "rules_version", "places", "victims"],
+        &["allocation_id", "priority", "rules_version", "places", "victims", "headroom_quota_id?"],
     ),
     kind("reservation.dropped", "An allocation lost the capacity that was reserved for it.", ALLOCATION),
     kind(

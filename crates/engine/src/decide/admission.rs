@@ -42,7 +42,7 @@ impl Draft<'_> {
                 }
                 let context = self.request_context();
                 if let Some((spec, plan)) = context.eviction(request, &asks, cause) {
-                    let is_first = context.heads.is_empty();
+                    let is_first = context.heads.is_empty() && plan.headroom.is_none();
                     let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command, because the requester must not see the records of
                     // others.
@@ -312,23 +312,40 @@ impl<'a> RequestContext<'a> {
         if nodes.any(has_all) { Ok(()) } else { Err(Refusal::ImpossibleLabels) }
     }
 
-    /// The allocation that a request becomes if it finds no capacity but may evict, with the plan of the eviction. The
-    /// allocation waits for its victims (SEMANTICS 5), on the node that the request names, if it names one.
+    /// Whether an allocation that a quota denies may evict leases of its own tenant instead (SEMANTICS 11).
+    pub(super) fn evicts_own(&self, ask: &Ask<'_>) -> bool {
+        self.view.evicts_own(ask.tenant) && {
+            let spare = self.view.sparing(self.heads, ask);
+            matches!(self.view.plan_own(&Ask { allow: spare.as_deref(), ..*ask }), Some(Ok(_)))
+        }
+    }
+
+    /// The allocation that a request becomes if it finds no capacity, or no headroom in a quota, but may evict, with the
+    /// plan of the eviction. The allocation waits for its victims (SEMANTICS 5), on the node that the request names, if it names one.
     pub(super) fn eviction(
         &self,
         request: &RequestLease,
         asks: &Asks,
         cause: DenyCause,
     ) -> Option<(AllocationSpec, Plan)> {
-        let finds_no_room = matches!(cause, DenyCause::Capacity { .. });
-        if !finds_no_room || !self.view.could_evict(&self.ask(request, asks)) {
+        let may_evict = match cause {
+            DenyCause::Capacity { .. } => self.view.could_evict(&self.ask(request, asks)),
+            DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => {
+                self.identity.tenant.is_some_and(|tenant| self.view.evicts_own(tenant))
+            }
+            DenyCause::BurstOver { .. } | DenyCause::Ceiling { .. } => false,
+        };
+        if !may_evict {
             return None;
         }
         let spec = request.as_allocation(asks);
         let ask = Ask { node: request.node, ..Ask::of_spec(self.identity, &spec, self.now)? };
         // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
         let spare = self.view.sparing(self.heads, &ask);
-        let plan = self.view.plan_for(&Ask { allow: spare.as_deref(), ..ask }, None)?.ok()?;
-        Some((spec, plan))
+        let spared = Ask { allow: spare.as_deref(), ..ask };
+        let finds_no_room = matches!(cause, DenyCause::Capacity { .. });
+        let plan = if finds_no_room { self.view.plan_for(&spared, None) } else { self.view.plan_own(&spared) };
+        drop(spare);
+        Some((spec, plan?.ok()?))
     }
 }

@@ -47,7 +47,8 @@ impl Draft<'_> {
             Err(NoGang::Quota(cause @ (DenyCause::Quota { .. } | DenyCause::KindQuota { .. }))) => {
                 let own = self.state().tenant(tenant).and_then(|tenant| tenant.settings.when_over_quota);
                 let waits = when_over_quota.or(own) == Some(WhenOverQuota::Wait);
-                Some(*cause).filter(|_| !waits || self.state().exceeds_a_base(&ask))
+                let is_denied = !waits || self.state().exceeds_a_base(&ask);
+                Some(*cause).filter(|_| is_denied && !context.evicts_own(&ask))
             }
             // Reserved money may be returned, so the request waits for it; spent money is never returned.
             Err(NoGang::Quota(cause @ DenyCause::Ceiling { spent, requested, amount, .. }))

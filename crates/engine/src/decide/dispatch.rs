@@ -16,7 +16,6 @@ use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
 use crate::protection::own_lines;
 use crate::queue::{Line, Rank, ShapeKey};
-use crate::reservation::Reservation;
 use crate::scheduler::{Blocked, Shape};
 use leasehold_model::body::{
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, HeadProtected, Members,
@@ -142,11 +141,11 @@ impl Draft<'_> {
     /// Records what an allocation evicts and takes over, and revokes the victims.
     fn make_room(&mut self, requester: &Allocation, plan: Plan) {
         let sequence = self.state().size();
-        let Plan { places, victims, awaited, dropped, .. } = plan;
+        let Plan { places, victims, awaited, dropped, headroom, .. } = plan;
         let (allocation, priority, rules_version) = (requester.number, requester.spec.priority, RULES_VERSION);
         let evicted = victims.clone();
         let body: Body = if dropped.is_empty() {
-            PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+            PreemptionDecided { allocation, priority, rules_version, places, victims, headroom }.into()
         } else {
             ReservationTakenOver { allocation, priority, rules_version, places, victims, awaited, dropped }.into()
         };
@@ -244,7 +243,7 @@ impl Engine {
         let reserved = self.state.queue.reserved.iter().filter_map(|number| self.state.allocation(*number));
         let is_due = |found: &&Allocation| {
             at_least.is_none_or(|priority| found.spec.priority >= priority)
-                && found.reservation.as_deref().is_some_and(Reservation::is_full)
+                && found.reservation.as_deref().is_some_and(|of| self.state.is_complete(found, of))
         };
         reserved
             .filter(is_due)
@@ -404,7 +403,11 @@ impl Engine {
                     heads.insert(line, head);
                     break;
                 }
-                self.scheduler.wait_for_quota(&key, waits);
+                if self.state.evicts_own(waits.tenant) {
+                    self.block(&key, Blocked::Quota);
+                } else {
+                    self.scheduler.wait_for_quota(&key, waits);
+                }
             }
         }
         heads
@@ -463,11 +466,17 @@ impl Engine {
                 return Acted::Took;
             }
             Err(NoGang::Quota(_)) => {
-                if self.state.admission(&ask).is_err() {
+                let spare = |node: &Node| assured.allow(self.view(), node, now, anywhere.stay_after_eviction());
+                let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
+                if let Some(Ok(plan)) = self.view().plan_own(&spared) {
+                    self.act(now, out, |draft| draft.make_room(&waits, plan));
+                    return Acted::Took;
+                }
+                if self.state.admission(&ask).is_err() && !self.state.evicts_own(waits.tenant) {
                     self.scheduler.wait_for_quota(key, &waits);
                     return Acted::Took;
                 }
-                // Its quotas may allow capacity on other nodes.
+                // Its quotas may allow capacity on other nodes, or it may evict later.
                 self.block(key, Blocked::Quota);
                 return Acted::Nothing;
             }

@@ -35,8 +35,13 @@ impl Draft<'_> {
             // The base limit stays as it is and applies again afterwards.
             Some(until) => (old.ok_or(Refusal::UntilNeedsBase)?.base(), Some(TemporaryLimit { limit, until })),
         };
+        let evict_own_lower = put.evict_own_lower.or(old.map(|old| old.evict_own_lower)).unwrap_or(false);
+        if evict_own_lower && !can_evict(limit, put) {
+            return Err(Refusal::EvictOwnLowerUnsuitable);
+        }
         let quota = QuotaNo(number(put.quota.map(|q| q.0), state.quotas.len())?);
-        let body = QuotaPut { quota, scope: put.scope.clone(), measure: put.measure, limit, temporary };
+        let (scope, measure) = (put.scope.clone(), put.measure);
+        let body = QuotaPut { quota, scope, measure, limit, temporary, evict_own_lower };
         self.emit(Some(put.scope.tenant), body, |_| {});
         Ok(())
     }
@@ -119,6 +124,12 @@ impl Draft<'_> {
         self.emit(Some(tenant), QuotaDeleted { quota }, |_| {});
         Ok(())
     }
+}
+
+/// Whether requests that fail on such a quota could evict: its verdict must not depend on which nodes are used already,
+/// and a soft limit refuses nothing.
+fn can_evict(base: LimitKind, put: &PutQuota) -> bool {
+    !matches!(base, LimitKind::Soft { .. }) && put.measure != Measure::Nodes && put.scope.node != NodeScope::Each
 }
 
 fn check_limit(limit: LimitKind, put: &PutQuota) -> Result<(), Refusal> {

@@ -136,6 +136,7 @@ impl Draft<'_> {
                 measure,
                 limit: LimitKind::Hard { limit },
                 temporary: None,
+                evict_own_lower: state.quota(quota).is_some_and(|old| old.evict_own_lower),
             };
             records.extend(limit.map(|limit| put(limit).into()));
         }

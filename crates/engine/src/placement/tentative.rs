@@ -122,7 +122,7 @@ impl Tentative {
     }
 }
 
-/// What earlier replicas of a decision add to a quota.
+/// What counts in a quota besides its use: what earlier replicas of a decision add, and headroom.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     /// In all.
@@ -131,4 +131,8 @@ pub(crate) struct Counted {
     pub(crate) here: Count,
     /// Nodes that the quota did not count before.
     pub(crate) new_nodes: Count,
+    /// Headroom that is held for others.
+    pub(crate) held: Count,
+    /// What will be freed before the request starts.
+    pub(crate) freed: Count,
 }

@@ -154,6 +154,7 @@ impl<'a> View<'a> {
         let quanta = victims.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.quanta.0).sum();
         let victims: Leases = victims.into_iter().collect();
         let awaited = awaited.into_iter().collect();
-        Some(Plan { places, victims, quanta, awaited, dropped: dropped.into_iter().collect() })
+        let dropped = dropped.into_iter().collect();
+        Some(Plan { places, victims, quanta, awaited, dropped, headroom: None })
     }
 }

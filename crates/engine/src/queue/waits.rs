@@ -14,7 +14,9 @@ use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
+use crate::preempt::Plan;
 use crate::protection::own_lines;
+use crate::scheduler::Blocked;
 use crate::view::View;
 use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, LeaseNo, NodeNo, PoolNo, Quanta, TenantNo};
 use std::cell::Cell;
@@ -105,7 +107,7 @@ impl View<'_> {
         let assured = AssuredStarts::new(self.heads_before(&ask));
         let (reason, assured_start) = match self.hindrance(&ask, &assured) {
             Hindrance::Nothing => (WaitReason::Due, None),
-            Hindrance::Quota(cause) => (WaitReason::Quota(cause), None),
+            Hindrance::Quota(cause) => (self.no_headroom(&ask, &assured, cause), None),
             found => {
                 // An allocation that waits for the limit on evictions can be a head, like any other without capacity.
                 let is_first = assured.heads.is_empty();
@@ -240,10 +242,22 @@ impl View<'_> {
         !limited && self.plan_for(ask, None).is_some()
     }
 
+    /// The reason if a quota has no headroom: unless leases of the tenant itself are evicted for that.
+    fn no_headroom(&self, ask: &Ask<'_>, assured: &AssuredStarts, cause: DenyCause) -> WaitReason {
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, ask.stay_after_eviction());
+        let plan = self.plan_own(&Ask { allow: Some(&spare), ..*ask });
+        plan.and_then(|plan| self.after_plan(ask, plan)).unwrap_or(WaitReason::Quota(cause))
+    }
+
     fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {
         // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
         let spare = |node: &Node| assured.allow(*self, node, ask.now, ask.stay_after_eviction());
         let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
+        self.after_plan(ask, plan)
+    }
+
+    /// Why an allocation waits that could evict.
+    fn after_plan(&self, ask: &Ask<'_>, plan: Result<Plan, Blocked>) -> Option<WaitReason> {
         let tenant = self.tenant(ask.tenant)?;
         match (plan, tenant.settings.max_evicted_quanta_per_hour) {
             (Err(_), Some(limit)) => Some(WaitReason::Evictions { used: tenant.evicted(ask.now), limit }),

@@ -61,6 +61,7 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     out.push(u8::from(a.reservation.is_some()));
     if let Some(reservation) = &a.reservation {
         reservation.sequence.put(out);
+        reservation.headroom.put(out);
         put_varint(reservation.victims.0.len() as u64, out);
         reservation.victims.0.iter().for_each(|lease| lease.put(out));
         put_varint(reservation.places.len() as u64, out);
@@ -131,7 +132,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
     let hold = <Option<(bool, (Option<Name>, Instant))>>::get(r)?;
     found.on_hold = hold.map(|(by_operator, (reason, since))| Hold { by_operator, reason, since });
     if bool::get(r)? {
-        let sequence = Field::get(r)?;
+        let (sequence, headroom) = (Field::get(r)?, Field::get(r)?);
         let count = r.count(2 * LEASES_PER_RECORD_MAX)?;
         let victims = (0..count).map(|_| Field::get(r)).collect::<Result<Leases, _>>()?;
         let mut places = Vec::new();
@@ -148,7 +149,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
             }
             places.push(ReservedReplica { node, members });
         }
-        found.reservation = Some(Box::new(Reservation { sequence, places, victims }));
+        found.reservation = Some(Box::new(Reservation { sequence, places, victims, headroom }));
     }
     Ok(found)
 }

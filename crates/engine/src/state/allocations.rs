@@ -228,7 +228,7 @@ impl State {
         if self.queued(number)?.reservation.is_some() {
             return Err("the allocation has a reservation already");
         }
-        let reservation = Reservation::new(record.sequence, &decided.places, &decided.victims);
+        let reservation = Reservation::new(record.sequence, &decided.places, &decided.victims, decided.headroom);
         self.reserve(number, reservation, &decided.victims, record.stamp, to)
     }
 
@@ -249,7 +249,7 @@ impl State {
         }
         let mut all: Vec<LeaseNo> = taken.victims.0.iter().chain(&taken.awaited.0).copied().collect();
         all.sort_unstable();
-        let reservation = Reservation::new(record.sequence, &taken.places, &all.into_iter().collect());
+        let reservation = Reservation::new(record.sequence, &taken.places, &all.into_iter().collect(), None);
         self.reserve(number, reservation, &taken.victims, record.stamp, to)?;
         freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
     }
@@ -297,7 +297,11 @@ impl State {
     /// Frees the capacity that is reserved for an allocation. Returns the nodes on which it was.
     fn empty_reservation(&mut self, number: AllocationNo, to: &mut impl Follower) -> Vec<NodeNo> {
         let found = self.allocations.get_mut(number).expect("the caller has found it");
+        let tenant = found.tenant;
         let Some(mut reservation) = found.reservation.take() else { return Vec::new() };
+        if self.queue.headroom.remove(&number).is_some() {
+            to.headroom(self, tenant);
+        }
         for place in &mut reservation.places {
             for kept in &mut place.members {
                 self.change_class(place.node, kept.class, |class| kept.empty(class));
@@ -394,11 +398,16 @@ impl State {
         sums
     }
 
+    /// Whether requests of a tenant may evict leases of the tenant itself to make headroom in a quota.
+    pub(crate) fn evicts_own(&self, tenant: TenantNo) -> bool {
+        self.quotas_of(tenant).any(|quota| quota.evict_own_lower)
+    }
+
     /// Whether the tenant has limits that depend on the node or on evictions, so that a gang of another tenant may fit
     /// where an equal one of this tenant does not; or soft quotas or projects because of which some of its gangs rank
     /// behind others.
     fn has_own_shapes(&self, tenant: TenantNo) -> bool {
-        let alone = |quota: &crate::quota::Quota| quota.depends_on_node() || quota.is_soft();
+        let alone = |quota: &crate::quota::Quota| quota.depends_on_node() || quota.is_soft() || quota.evict_own_lower;
         let is_own = |project| self.project(project).is_some_and(|found| found.tenant == tenant);
         self.tenant(tenant).is_some_and(|tenant| tenant.settings.max_evicted_quanta_per_hour.is_some())
             || self.quotas_of(tenant).any(alone)

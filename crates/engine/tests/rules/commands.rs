@@ -13,9 +13,9 @@ use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, CeilingMode, ClassNo, ClassSpec, Domain, Identity, Instant,
-    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason,
-    ResourceKind, Role, Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange,
-    TokenNo, TokenScope, UserNo,
+    LeaseNo, Level, LimitKind, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, Reason, ResourceKind, Role,
+    Span, Strategy as Placement, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo, TokenScope,
+    UserNo,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -510,12 +510,13 @@ impl Step {
                         let until = state.last_stamp().saturating_add(span(1 + limit.limit()));
                         PutQuota {
                             until: Some(until).filter(|_| *tenant == 0),
+                            evict_own_lower: Some(*scope % 2 == 0),
                             ..PutQuota::new(Some(old.number), old.scope.clone(), old.measure, limit)
                         }
                     }
                     None => {
                         let scope = quota_scope(TenantNo(*tenant), *scope, state);
-                        PutQuota::new(None, scope, Measure::ALL[usize::from(*measure)], limit)
+                        drawn::new_quota(scope, *measure, limit)
                     }
                 })
             }

@@ -1,9 +1,9 @@
 //! Settings of the system, of pools, and of projects on pools, made of numbers that were drawn.
 
-use leasehold_engine::command::SetPoolAccess;
+use leasehold_engine::command::{PutQuota, SetPoolAccess};
 use leasehold_engine::{Command, Settings};
 use leasehold_model::body::PoolQueue;
-use leasehold_model::{PoolAccess, PoolNo, ProjectNo, Span, Weights};
+use leasehold_model::{LimitKind, Measure, PoolAccess, PoolNo, ProjectNo, QuotaScope, Span, Weights};
 
 /// Kept, cleared, or new and mostly possible.
 pub(crate) fn weights(drawn: Option<u64>) -> Option<Option<Weights>> {
@@ -39,4 +39,10 @@ pub(crate) fn settings(teardown: u64, window: u64) -> Settings {
         head_wait_max: Span::from_secs(1 + window % 7 * 60),
         ..Settings::default()
     }
+}
+
+/// A new quota; most of those with an even limit let requests evict.
+pub(crate) fn new_quota(scope: QuotaScope, measure: u8, limit: LimitKind) -> PutQuota {
+    let evict_own_lower = Some(limit.limit() % 2 == 0).filter(|evicts| *evicts);
+    PutQuota { evict_own_lower, ..PutQuota::new(None, scope, Measure::ALL[usize::from(measure)], limit) }
 }

@@ -5,7 +5,7 @@ use crate::commands::{Step, history, small_cluster};
 use crate::full_cluster::full_cluster;
 use crate::support::World;
 use leasehold_engine::{Command, Request};
-use leasehold_model::{AllocationNo, Body, Identity, Instant, LeaseNo, Priority, Record};
+use leasehold_model::{AllocationNo, Body, Identity, Instant, LeaseNo, Priority, Record, TenantNo};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
@@ -79,7 +79,7 @@ proptest! {
     /// Evictions do not chase each other: while nobody asks for anything and no time passes, nobody is placed twice, and
     /// who falls or loses its reservation is of lower priority than the one it falls for. Nobody makes room twice unless
     /// what it had reserved was taken over in between, so the highest priority does it once, and a lower one once more
-    /// for each time that a higher one takes something over.
+    /// for each time that a higher one takes something over. Who makes headroom in a quota evicts only its own tenant.
     #[test]
     fn evictions_come_to_an_end(steps in history(100), full in any::<bool>()) {
         let mut world = cluster(full);
@@ -89,6 +89,10 @@ proptest! {
             take(&mut world, now, step, u32::MAX);
             let mut priorities: BTreeMap<LeaseNo, Priority> =
                 world.state().leases().iter().map(|lease| (lease.number, lease.priority)).collect();
+            let mut tenants: BTreeMap<LeaseNo, TenantNo> =
+                world.state().leases().iter().map(|lease| (lease.number, lease.tenant)).collect();
+            let mut requesters: BTreeMap<AllocationNo, TenantNo> =
+                world.state().allocations_after(None).map(|found| (found.number, found.tenant)).collect();
             let mut waiting: BTreeMap<AllocationNo, Priority> =
                 world.state().allocations_after(None).map(|found| (found.number, found.spec.priority)).collect();
             let (mut placed, mut evictors) = (BTreeSet::new(), BTreeSet::new());
@@ -97,11 +101,16 @@ proptest! {
                     Body::AllocationPlaced(one) => prop_assert!(placed.insert(one.allocation), "{record:?}"),
                     Body::Granted(granted) => {
                         let numbers = (granted.first_lease.0..).take(granted.members.len());
-                        priorities.extend(numbers.map(|number| (LeaseNo(number), granted.priority)));
+                        for number in numbers.map(LeaseNo) {
+                            priorities.insert(number, granted.priority);
+                            tenants.extend(record.identity.tenant.map(|tenant| (number, tenant)));
+                        }
                     }
                     Body::PreemptionDecided(decided) => {
                         prop_assert!(evictors.insert(decided.allocation), "{record:?}");
                         prop_assert!(decided.victims.0.iter().all(|lease| priorities[lease] < decided.priority));
+                        let own = |lease: &LeaseNo| tenants[lease] == requesters[&decided.allocation];
+                        prop_assert!(decided.headroom.is_none() || decided.victims.0.iter().all(own), "{record:?}");
                     }
                     Body::ReservationTakenOver(taken) => {
                         prop_assert!(evictors.insert(taken.allocation), "{record:?}");
@@ -113,6 +122,7 @@ proptest! {
                     }
                     Body::AllocationSubmitted(submitted) => {
                         waiting.insert(AllocationNo(record.sequence), submitted.spec.priority);
+                        requesters.extend(record.identity.tenant.map(|of| (AllocationNo(record.sequence), of)));
                     }
                     _ => {}
                 }
@@ -172,7 +182,7 @@ fn histories_go_everywhere() {
     missed.retain(|word| !elsewhere.contains(word));
     let mut runner = TestRunner::deterministic();
     let mut answers = BTreeSet::new();
-    let mut repeated = false;
+    let (mut repeated, mut made_headroom) = (false, false);
     for run in 0..2000 {
         let steps = history(100).new_tree(&mut runner).expect("a history").current();
         let mut world = cluster(run % 2 == 1);
@@ -182,14 +192,15 @@ fn histories_go_everywhere() {
             let (answer, records) = take(&mut world, now, step, u32::MAX);
             for record in &records {
                 missed.remove(record.body.word());
+                made_headroom |= matches!(&record.body, Body::PreemptionDecided(of) if of.headroom.is_some());
             }
             repeated |= answer.contains("repeated: true");
             answers.insert(answer.split([' ', '{']).next().unwrap_or_default().to_owned());
         }
         let refusals = answers.iter().filter(|answer| answer.starts_with("Err(")).count();
-        if missed.is_empty() && repeated && refusals >= 25 {
+        if missed.is_empty() && repeated && made_headroom && refusals >= 25 {
             return;
         }
     }
-    panic!("no history has a record of {missed:?}, or answers are few: {answers:?}");
+    panic!("no history has a record of {missed:?}, or headroom ({made_headroom}), or answers are few: {answers:?}");
 }

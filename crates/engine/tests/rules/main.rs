@@ -31,6 +31,7 @@ mod lifecycle;
 mod losses;
 mod nodes;
 mod over_quota;
+mod own_evictions;
 mod placement;
 mod plans;
 mod pool_access;
@@ -52,5 +53,5 @@ mod windows;
 
 /// For `bad_input`: the codes of refusals that other files reach.
 fn codes_elsewhere() -> Vec<&'static str> {
-    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES].concat()
+    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES, own_evictions::CODES].concat()
 }

@@ -13,7 +13,7 @@ pub(crate) enum QuotaCommand {
     Show(QuotaArgs),
     /// Create a quota
     Create(QuotaCreateArgs),
-    /// Change the limit of a quota; its scope cannot change
+    /// Change the limit of a quota, or whether requests may evict; its scope cannot change
     Set(QuotaSetArgs),
     /// Delete a quota
     Delete(QuotaChangeArgs),
@@ -44,7 +44,7 @@ pub(crate) struct QuotaChangeArgs {
 
 /// The limit. Amounts are in units of the class (8, 80GiB, 1/7), or a count of leases, nodes or allocations.
 #[derive(Debug, Args)]
-#[group(id = "limit", required = true, multiple = false)]
+#[group(id = "limit", multiple = false)]
 pub(crate) struct LimitArgs {
     /// Hard limit: deny requests that would exceed this amount (8, 80GiB, 1/7, or a count; for `quota set` also a
     /// percentage of the base limit, as in +20%)
@@ -69,9 +69,18 @@ pub(crate) struct BurstArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct EvictArgs {
+    /// Let a request that fails on this quota alone evict leases of lower priority that the quota counts
+    /// (--evict-own-lower=false turns it off)
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) evict_own_lower: Option<bool>,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   leasehold quota create --tenant physics --class gpu-h100 --hard 64
+  leasehold quota create --tenant physics --class gpu-h100 --hard 64 --evict-own-lower
   leasehold quota create --tenant physics --class gpu-h100 --burst 16 --burst-limit 32 --burst-ttl 2h
   leasehold quota create --tenant physics --measure nodes --hard 200
   leasehold quota create --tenant physics --kind gpu --each-user --hard 8
@@ -124,6 +133,8 @@ pub(crate) struct QuotaCreateArgs {
     #[command(flatten)]
     pub(crate) burst: BurstArgs,
     #[command(flatten)]
+    pub(crate) evict: EvictArgs,
+    #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
 
@@ -131,6 +142,7 @@ pub(crate) struct QuotaCreateArgs {
 #[command(after_help = "\
 Examples:
   leasehold quota set 5 --hard 80
+  leasehold quota set 5 --evict-own-lower
   leasehold quota set 5 --hard +20% --until friday")]
 pub(crate) struct QuotaSetArgs {
     /// Number of the quota
@@ -143,6 +155,8 @@ pub(crate) struct QuotaSetArgs {
     pub(crate) until: Option<Moment>,
     #[command(flatten)]
     pub(crate) burst: BurstArgs,
+    #[command(flatten)]
+    pub(crate) evict: EvictArgs,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -33,9 +33,13 @@ pub(super) async fn run(session: &Session, command: QuotaCommand) -> Result<(), 
             let quota = client.show_quota(args.quota).await?;
             let class = quota.class.as_ref().and_then(|name| classes.named(name));
             let class = class.filter(|_| quota.measure == Measure::Quanta);
-            let limit = changed_limit(&args.limit, &args.burst, class)?;
+            let LimitArgs { hard, soft, burst } = &args.limit;
+            let (evict_own_lower, names_limit) =
+                (args.evict.evict_own_lower, [hard, soft, burst].iter().any(|limit| limit.is_some()));
+            let keeps_limit = evict_own_lower.is_some() && !names_limit && args.until.is_none();
+            let limit = (!keeps_limit).then(|| changed_limit(&args.limit, &args.burst, class)).transpose()?;
             let until = session.times.future("--until", args.until.as_ref())?;
-            let call = client.change_quota(args.quota, &QuotaChange { limit, until });
+            let call = client.change_quota(args.quota, &QuotaChange { limit, until, evict_own_lower });
             session.change(call, &args.change, |put| one(session, &put.quota, &classes)).await
         }
         QuotaCommand::Delete(args) => {
@@ -74,6 +78,7 @@ async fn new(session: &Session, args: &QuotaCreateArgs) -> Result<NewQuota, Fail
         app_instance: holders(args.app_instance.map(|app| app.to_string()), args.each_app_instance),
         measure,
         limit: limit(&args.limit, &args.burst, class.as_ref())?,
+        evict_own_lower: args.evict.evict_own_lower.unwrap_or(false),
     })
 }
 
@@ -261,5 +266,7 @@ fn one(session: &Session, quota: &Quota, classes: &Classes) -> String {
         format!("{} {unit}, {how}{burst}", amount(quota, base, classes))
     });
     let details = details.maybe("base limit", base);
+    let evicts = quota.evict_own_lower.then_some("leases of lower priority that it counts");
+    let details = details.maybe("evicts", evicts);
     details.maybe("bursting since", quota.burst_since.map(time_format::to_the_second)).text(session.paint)
 }

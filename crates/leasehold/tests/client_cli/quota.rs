@@ -50,3 +50,24 @@ fn a_gang_waits_if_a_burst_would_cut_it_off() {
     let capped = daemon.run(&format!("alloc submit --gpu 2 --ttl 1h {MINE}")).ok();
     tells(&capped, &["is running", "shortened by the burst limit of quota 0", "in 9m"]);
 }
+
+#[test]
+fn a_quota_lets_requests_evict_leases_of_the_same_tenant() {
+    let daemon = Daemon::with_cluster();
+    tells(&daemon.run("quota create --tenant physics --class gpu-h100 --hard 2").ok(), &["2 GPU, hard"]);
+    let id = daemon.json("quota list --tenant physics")["quotas"][0]["id"].clone();
+    daemon.run(&format!("lease request --gpu 2 --ttl 1h --priority scavenger {MINE}")).ok();
+    let ask = format!("lease request --gpu 1 --ttl 1h {MINE}");
+    refuses(&daemon.run(&ask), 1, "quota_exceeded");
+    refuses(&daemon.run(&format!("quota set {id}")), 2, "usage");
+    refuses(&daemon.run(&format!("quota set {id} --soft 2 --evict-own-lower")), 1, "evict_own_lower_unsuitable");
+    let on = daemon.run(&format!("quota set {id} --evict-own-lower")).ok();
+    tells(&on, &["2 GPU, hard", "evicts", "leases of lower priority that it counts"]);
+    let off = daemon.run(&format!("quota set {id} --evict-own-lower=false")).ok();
+    assert!(!off.contains("lower priority"), "{off}");
+    daemon.run(&format!("quota set {id} --hard 2 --evict-own-lower")).ok();
+    tells(&daemon.run(&ask).ok(), &["alloc-"]);
+    let waiting = daemon.json("alloc list --tenant physics")["allocations"][0]["id"].clone();
+    let why = daemon.run(&format!("alloc explain {}", waiting.as_str().expect("an id"))).ok();
+    tells(&why, &["evict"]);
+}

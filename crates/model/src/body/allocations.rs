@@ -4,7 +4,7 @@ use super::{Leases, Members, Nodes};
 use crate::allocation::{AllocationSpec, AttemptEnd, WhenOverQuota};
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
-use crate::id::{AllocationNo, LeaseNo, NodeNo};
+use crate::id::{AllocationNo, LeaseNo, NodeNo, QuotaNo};
 use crate::instant::Span;
 use crate::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, RESERVATIONS_TAKEN_MAX};
 use crate::name::Name;
@@ -146,7 +146,12 @@ pub struct PreemptionDecided {
     /// One per replica, in the order of placement.
     pub places: Vec<ReplicaPlacement>,
     pub victims: Leases,
+    /// The quota in which the victims, leases of the requester's own tenant, make headroom (SEMANTICS 11). It is held
+    /// for the allocation until it starts or gives up. Encoded at the end, after a varint; absent in ordinary evictions.
+    pub headroom: Option<QuotaNo>,
 }
+
+const HEADROOM: u64 = 1;
 
 impl Field for PreemptionDecided {
     fn put(&self, out: &mut Vec<u8>) {
@@ -157,6 +162,10 @@ impl Field for PreemptionDecided {
         put_varint(self.places.len() as u64, out);
         self.places.iter().for_each(|place| place.put(out));
         self.victims.put(out);
+        if let Some(quota) = self.headroom {
+            put_varint(HEADROOM, out);
+            quota.put(out);
+        }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (allocation, priority, rules_version) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
@@ -165,7 +174,9 @@ impl Field for PreemptionDecided {
             return Err(DecodeError::Forbidden("an eviction for nothing"));
         }
         let places = (0..n).map(|_| ReplicaPlacement::get(r)).collect::<Result<_, _>>()?;
-        Ok(Self { allocation, priority, rules_version, places, victims: Field::get(r)? })
+        let victims = Field::get(r)?;
+        let headroom = if r.added(HEADROOM)? == 0 { None } else { Some(Field::get(r)?) };
+        Ok(Self { allocation, priority, rules_version, places, victims, headroom })
     }
 }
 

@@ -470,8 +470,15 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(projects().prop_map(|project| ProjectDeleted { project })),
         body((users(), tenants(), names()).prop_map(|(user, tenant, name)| UserPut { user, tenant, name })),
         body(users().prop_map(|user| UserDeleted { user })),
-        body((quotas(), scopes(), words(Measure::ALL), limits(), temporary_limits()).prop_map(
-            |(quota, scope, measure, limit, temporary)| QuotaPut { quota, scope, measure, limit, temporary },
+        body((quotas(), scopes(), words(Measure::ALL), limits(), temporary_limits(), any::<bool>()).prop_map(
+            |(quota, scope, measure, limit, temporary, evict_own_lower)| QuotaPut {
+                quota,
+                scope,
+                measure,
+                limit,
+                temporary,
+                evict_own_lower,
+            },
         )),
         body(quotas().prop_map(|quota| QuotaUntilReached { quota })),
         crate::arbitrary_windows::bodies(),

@@ -103,9 +103,10 @@ fn lives() -> BoxedStrategy<Body> {
 fn decisions() -> BoxedStrategy<Body> {
     let place = || (u32s(), members()).prop_map(|(node, members)| ReplicaPlacement { node: NodeNo(node), members });
     prop_oneof![
-        (numbers(), priorities(), u32s(), vec(place(), 1..5), leases()).prop_map(
-            |(allocation, priority, rules_version, places, victims)| {
-                PreemptionDecided { allocation, priority, rules_version, places, victims }.into()
+        (numbers(), priorities(), u32s(), vec(place(), 1..5), leases(), option::of(u32s())).prop_map(
+            |(allocation, priority, rules_version, places, victims, headroom)| {
+                let headroom = headroom.map(leasehold_model::QuotaNo);
+                PreemptionDecided { allocation, priority, rules_version, places, victims, headroom }.into()
             }
         ),
         numbers().prop_map(|allocation| ReservationDropped { allocation }.into()),

@@ -111,7 +111,7 @@ pub(crate) fn denied(cause: DenyCause) -> Denied {
 }
 
 pub(crate) fn quota(scope: QuotaScope, limit: LimitKind) -> QuotaPut {
-    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit, temporary: None }
+    QuotaPut { quota: QuotaNo(5), scope, measure: Measure::Quanta, limit, temporary: None, evict_own_lower: false }
 }
 
 /// A quota with everything that was added later.
@@ -423,6 +423,7 @@ fn later_bodies() -> Vec<Body> {
                 members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
             }],
             victims: leases(&[7, 42]),
+            headroom: None,
         }
         .into(),
         ReservationDropped { allocation: AllocationNo(300) }.into(),

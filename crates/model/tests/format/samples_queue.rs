@@ -1,8 +1,9 @@
 //! Samples of the kinds about waiting and changed allocations, claims and lost nodes, and of later fields.
 
-use super::{NEW_YEAR, gang, name, prices_per_hour_and_day};
+use super::{NEW_YEAR, gang, leases, name, prices_per_hour_and_day, quota_in_full};
 use leasehold_model::body::*;
 use leasehold_model::*;
+use smallvec::smallvec;
 
 pub(super) fn bodies() -> Vec<Body> {
     vec![
@@ -37,6 +38,19 @@ pub(super) fn bodies() -> Vec<Body> {
         AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
         RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
         NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
+        QuotaPut { evict_own_lower: true, ..quota_in_full() }.into(),
+        PreemptionDecided {
+            allocation: AllocationNo(300),
+            priority: Priority::Standard,
+            rules_version: 4,
+            places: vec![ReplicaPlacement {
+                node: NodeNo(300),
+                members: smallvec![Member { class: ClassNo(0), quanta: Quanta(14), devices: 0b11 }],
+            }],
+            victims: leases(&[7, 42]),
+            headroom: Some(QuotaNo(5)),
+        }
+        .into(),
         Restored { records: 300, copied_at: NEW_YEAR }.into(),
         WindowAnnounced {
             window: WindowNo(2),

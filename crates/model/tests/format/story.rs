@@ -82,6 +82,7 @@ fn beginnings() -> Vec<Body> {
             measure: Measure::Quanta,
             limit: LimitKind::Burst { limit: 28, burst_limit: 56, burst_ttl: Span::from_secs(600) },
             temporary: None,
+            evict_own_lower: false,
         }
         .into(),
     ]
@@ -230,6 +231,7 @@ fn allocations() -> Vec<Record> {
         rules_version: 1,
         places: vec![place(300)],
         victims: leases(&[45, 46]),
+        headroom: None,
     };
     let placed = |attempt, first_lease| AllocationPlaced {
         allocation,

@@ -292,6 +292,7 @@ fn quota(line: &Line<'_>) -> body::QuotaPut {
             limit: LimitKind::Hard { limit: line.or("temporary", 0) },
             until: Instant::from_secs(until),
         }),
+        evict_own_lower: line.options.contains_key("evicts"),
     }
 }
 

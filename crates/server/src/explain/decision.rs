@@ -224,7 +224,7 @@ impl SealedDecision<'_> {
             Body::AllocationPlaced(placed) => self.started(&explainer, placed)?,
             Body::PreemptionDecided(_) | Body::ReservationTakenOver(_) => {
                 let decided = Decided::of(&record.body).ok_or_else(missing)?;
-                let why = decided.why();
+                let why = decided.why(state);
                 let evicted = Evicted::of(record.sequence, at, decided, state.clone());
                 match evicted.part_of(caller).ok_or_else(missing)? {
                     Part::Victim => evicted.explain_to_victim(app, caller),

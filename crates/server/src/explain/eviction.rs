@@ -5,11 +5,12 @@ use super::Explainer;
 use super::decision::{read, state_at};
 use crate::access::Caller;
 use crate::app::App;
+use crate::problem::quota_words;
 use leasehold_api as api;
 use leasehold_api::{Problem, When, codes};
 use leasehold_engine::{Allocation, Lease, State};
 use leasehold_model::body::{Body, ReplicaPlacement};
-use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Priority, Span};
+use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, Priority, QuotaNo, Span};
 
 pub(super) struct Evicted {
     sequence: u64,
@@ -27,6 +28,8 @@ pub(super) struct Decided {
     victims: Vec<LeaseNo>,
     awaited: Vec<LeaseNo>,
     dropped: Vec<AllocationNo>,
+    /// The quota in which the victims make headroom.
+    headroom: Option<QuotaNo>,
 }
 
 impl Decided {
@@ -41,6 +44,7 @@ impl Decided {
                 victims: decided.victims.0.to_vec(),
                 awaited: Vec::new(),
                 dropped: Vec::new(),
+                headroom: decided.headroom,
             });
         }
         let Body::ReservationTakenOver(taken) = body else { return None };
@@ -51,6 +55,7 @@ impl Decided {
             victims: taken.victims.0.to_vec(),
             awaited: taken.awaited.0.to_vec(),
             dropped: taken.dropped.clone(),
+            headroom: None,
         })
     }
 
@@ -63,7 +68,7 @@ impl Decided {
     }
 
     /// What it does for its requester, as a sentence.
-    pub(super) fn why(&self) -> String {
+    pub(super) fn why(&self, state: &State) -> String {
         let evicts = match self.victims.len() {
             0 => None,
             1 => Some("one lease of lower priority is evicted".to_owned()),
@@ -75,8 +80,15 @@ impl Decided {
             many => Some(format!("{many} reservations of lower priority are taken over")),
         };
         let done: Vec<String> = [takes, evicts].into_iter().flatten().collect();
-        let who = self.allocation;
-        format!("{} for {who}, which has priority {} and does not fit.", capital(&done.join(", and ")), self.priority)
+        let (done, who, priority) = (capital(&done.join(", and ")), self.allocation, self.priority);
+        match self.headroom {
+            None => format!("{done} for {who}, which has priority {priority} and does not fit."),
+            Some(quota) => format!(
+                "{done} for {who}, which has priority {priority}: {} is full of leases of lower priority, and allows that \
+                 these are evicted.",
+                quota_words(state, quota)
+            ),
+        }
     }
 }
 
@@ -181,6 +193,7 @@ impl Evicted {
             nodes: own.iter().filter_map(|node| explainer.node(*node)).collect(),
             victims: seen.iter().map(victim).collect(),
             awaited: ending.filter(|_| part == Part::Requester).map(|lease| victim(&lease)).collect(),
+            headroom_quota_id: self.decided.headroom.filter(|_| part == Part::Requester).map(|quota| quota.0),
             taken_over: self.decided.dropped.len() as u64 * u64::from(part == Part::Requester),
         }
     }

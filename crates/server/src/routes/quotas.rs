@@ -12,7 +12,7 @@ use leasehold_api::{
     codes,
 };
 use leasehold_engine::command::{Percent, PutQuota};
-use leasehold_engine::{Command, State};
+use leasehold_engine::{Command, Quota, State};
 use leasehold_model::{Body, FurtherScope, HolderScope, LimitKind, NodeScope, QuotaNo, QuotaScope, TenantNo};
 
 fn sealed_limit(limit: Limit) -> LimitKind {
@@ -126,17 +126,30 @@ pub(super) async fn create_quota(context: Context) -> Answer {
         })
     })?;
     let limit = sealed_limit(new.limit);
-    put(&context, 201, PutQuota::new(None, scope, new.measure, limit)).await
+    let evict_own_lower = new.evict_own_lower.then_some(true);
+    put(&context, 201, PutQuota { evict_own_lower, ..PutQuota::new(None, scope, new.measure, limit) }).await
 }
 
 pub(super) async fn change_quota(context: Context) -> Answer {
     let change: QuotaChange = context.body()?;
     let number = find(&context)?;
-    let old = context.app.now.read(|state| state.quota(number).map(|quota| (quota.scope.clone(), quota.measure)));
-    let (scope, measure) = old.ok_or_else(|| show::gone_already("quota"))?;
-    let (limit, percent) = changed_limit(&change.limit)?;
-    let until = change.until.map(|When(until)| until);
-    put(&context, 200, PutQuota { quota: Some(number), scope, measure, limit, until, percent }).await
+    let old = context.app.now.read(|state| {
+        let until = |quota: &Quota| quota.temporary.map(|temporary| temporary.until);
+        state.quota(number).map(|quota| (quota.scope.clone(), quota.measure, (quota.limit, until(quota))))
+    });
+    let (scope, measure, present) = old.ok_or_else(|| show::gone_already("quota"))?;
+    let evict_own_lower = change.evict_own_lower;
+    let (limit, percent, until) = match &change.limit {
+        Some(limit) => {
+            let (limit, percent) = changed_limit(limit)?;
+            (limit, percent, change.until.map(|When(until)| until))
+        }
+        None if change.until.is_some() || evict_own_lower.is_none() => {
+            return Err(codes::BAD_BODY.problem("The change names no limit.").with("field", "limit"));
+        }
+        None => (present.0, None, present.1),
+    };
+    put(&context, 200, PutQuota { quota: Some(number), scope, measure, limit, until, percent, evict_own_lower }).await
 }
 
 pub(super) async fn delete_quota(context: Context) -> Answer {

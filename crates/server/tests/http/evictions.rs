@@ -255,3 +255,43 @@ async fn a_request_that_names_a_node_evicts_there() {
     assert_eq!(told["replayed"], "same", "{told}");
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quota_lets_a_tenant_evict_its_own_leases() {
+    let world = cluster().await;
+    let quota = json!({ "tenant": "physics", "class": "h100", "measure": "quanta",
+        "limit": { "type": "hard", "limit": 4 } });
+    let made = world.post("/api/v1/quotas", quota).await.expect(201)["quota"].clone();
+    assert_eq!(made["evict_own_lower"], json!(false), "{made}");
+    let quota = format!("/api/v1/quotas/{}", made["id"]);
+    let lower = hold(&world, "physics", 4, "n1").await;
+    let request = json!({ "tenant": "physics", "project": "physics", "ttl": "10m",
+        "asks": [{ "class": "h100", "quantity": 2 }] });
+    let denied = world.post("/api/v1/leases", request.clone()).await;
+    assert_eq!((denied.status, denied.code().as_str()), (409, "quota_exceeded"));
+
+    let nothing = world.send(Some(&world.operator), Method::Patch, &quota, Some(json!({}))).await;
+    assert_eq!((nothing.status, nothing.code().as_str()), (422, "bad_body"));
+    let soft = json!({ "limit": { "type": "soft", "limit": 4 }, "evict_own_lower": true });
+    let soft = world.send(Some(&world.operator), Method::Patch, &quota, Some(soft)).await;
+    assert_eq!((soft.status, soft.code().as_str()), (422, "evict_own_lower_unsuitable"));
+    let on = json!({ "evict_own_lower": true });
+    let put = world.send(Some(&world.operator), Method::Patch, &quota, Some(on)).await.expect(200);
+    assert_eq!((&put["quota"]["evict_own_lower"], &put["quota"]["limit"]["limit"]), (&json!(true), &json!(4)), "{put}");
+
+    let quoted = world.post("/api/v1/quotes", request.clone()).await.expect(200);
+    assert_eq!((&quoted["outcome"], &quoted["evicts"]), (&json!("evicts"), &json!(1)), "{quoted}");
+    let id = world.post("/api/v1/leases", request).await.expect(202)["id"].allocation();
+    let decided = world.until("/api/v1/audit/records?kind=preemption.decided", |found| !found["records"][0].is_null());
+    let decided = decided.await["records"][0].clone();
+    assert_eq!((&decided["body"]["headroom_quota_id"], &decided["body"]["victims"][0]), (&made["id"], &json!(lower)));
+    let physics = token(&world, "physics").await;
+    let told = see(&world, &physics, &format!("/api/v1/audit/decisions/{}", decided["sequence"])).await;
+    assert_eq!((&told["outcome"], &told["replayed"]), (&json!("evicts"), &json!("same")), "{told}");
+    assert_eq!(told["decided"]["headroom_quota_id"], made["id"], "{told}");
+    let words = told["why"].as_str().expect("words");
+    assert!(words.contains("its quota of h100") && words.contains("full of leases of lower priority"), "{words}");
+    world.post(&format!("/api/v1/leases/{lower}/ready"), json!({})).await.expect(200);
+    world.until(&format!("/api/v1/allocations/{id}"), |found| found["state"] == "running").await;
+    world.stop().await;
+}

@@ -543,7 +543,8 @@ impl Story {
         if let (Some(old), true) = (self.quotas.get(label), line.words.len() == 1) {
             let until = line.options.get("until").map(|at| self.names.read_time(at));
             let percent = line.options.get("percent").map(|_| Percent { limit: true, burst_limit: true });
-            return PutQuota { quota: Some(self.quota(label)), limit, until, percent, ..old.clone() };
+            let evict_own_lower = line.number("evicts");
+            return PutQuota { quota: Some(self.quota(label)), limit, until, percent, evict_own_lower, ..old.clone() };
         }
         let (who, class) = (line.words[1], line.words.get(2));
         let tenant = who.split_once('/').map_or(who, |(tenant, _)| tenant);
@@ -580,6 +581,7 @@ impl Story {
             limit,
             until: line.options.get("until").map(|at| self.names.read_time(at)),
             percent: line.options.get("percent").map(|_| Percent { limit: true, burst_limit: true }),
+            evict_own_lower: line.number("evicts"),
         };
         self.quotas.insert(label.to_owned(), put.clone());
         self.names.expect_quota(label);

@@ -372,7 +372,8 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             let until = q.temporary.map_or_else(String::new, |temporary| {
                 format!(", {} until {}", limit(temporary.limit), names.time(temporary.until))
             });
-            format!("quota {}: {}{until}", names.quota(q.quota), limit(q.limit))
+            let evicts = if q.evict_own_lower { ", evicts" } else { "" };
+            format!("quota {}: {}{until}{evicts}", names.quota(q.quota), limit(q.limit))
         }
         Body::WindowPut(w) => {
             let (from, until) = (names.time(w.from), names.time(w.until));
@@ -435,7 +436,10 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::AllocationCancelled(of) => format!("{} cancelled", names.allocation(of.allocation)),
         Body::PreemptionDecided(of) => {
             let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
-            format!("evicts {} for {} on {}", all(&of.victims), names.allocation(of.allocation), places.join(" "))
+            let headroom =
+                of.headroom.map_or_else(String::new, |quota| format!(", headroom in {}", names.quota(quota)));
+            let (victims, who) = (all(&of.victims), names.allocation(of.allocation));
+            format!("evicts {victims} for {who} on {}{headroom}", places.join(" "))
         }
         Body::ReservationTakenOver(of) => {
             let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
