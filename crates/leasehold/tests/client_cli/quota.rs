@@ -64,7 +64,7 @@ fn a_quota_lets_requests_evict_leases_of_the_same_tenant() {
     let on = daemon.run(&format!("quota set {id} --evict-own-lower")).ok();
     tells(&on, &["2 GPU, hard", "evicts", "leases of lower priority that it counts"]);
     let off = daemon.run(&format!("quota set {id} --evict-own-lower=false")).ok();
-    assert!(!off.contains("lower priority"), "{off}");
+    assert!(!off.out.contains("lower priority"), "{}", off.out);
     daemon.run(&format!("quota set {id} --hard 2 --evict-own-lower")).ok();
     tells(&daemon.run(&ask).ok(), &["alloc-"]);
     let waiting = daemon.json("alloc list --tenant physics")["allocations"][0]["id"].clone();
