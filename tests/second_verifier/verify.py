@@ -262,11 +262,18 @@ def ANY_LEASES(r: Reader) -> list[int]:
     return list(r.numbers(r.count(0, 1024, "leases")))
 
 
-def NODES(r: Reader) -> list[int]:
-    nodes = list(r.numbers(r.count(1, 256, "nodes")))
-    if nodes[-1] >= 2**32:
-        raise Malformed("node over 32 bits")
-    return nodes
+def node_list(most: int) -> Parser:
+    def parse(r: Reader) -> list[int]:
+        nodes = list(r.numbers(r.count(1, most, "nodes")))
+        if nodes[-1] >= 2**32:
+            raise Malformed("node over 32 bits")
+        return nodes
+
+    return parse
+
+
+NODES = node_list(256)
+NODE_SET = node_list(1024)
 
 
 def with_activity(r: Reader, count: int, any_carries: bool, before: Parser) -> list[tuple]:
@@ -469,7 +476,10 @@ KINDS: dict[int, tuple[str, Parser]] = {
     101: ("ceiling.deleted", seq(PROJECT, option(V64))),
     110: ("reservation.taken_over", seq(
         V64, PRIORITY, VERSION, items(seq(NODE, MEMBERS), 1, 1024), ANY_LEASES, ANY_LEASES, LEASES)),
+    111: ("head.protected", seq(V64, VERSION, NODE_SET)),
     112: ("pool.queue_put", seq(POOL, SPAN, V32)),
+    113: ("settings.queue_changed", seq(SPAN)),
+    114: ("project.pool_put", seq(PROJECT, POOL, enum("pool access", 3))),
     115: ("lease.end_corrected", seq(V64, LEASES, BELONGING)),
     116: ("quota.until_reached", seq(QUOTA)),
     117: ("claim.end_corrected", seq(V64, NODE, V64)),

@@ -237,6 +237,8 @@ pub enum WaitReason {
     Victims,
     /// Its tenant has reached the limit of evictions per hour; otherwise an eviction would make it fit.
     Evictions,
+    /// Its project is paused on every pool that it may use.
+    Paused,
     /// Nothing prevents it from starting; it starts on the next scheduling pass.
     Due,
 }
@@ -281,6 +283,14 @@ pub struct Waiting {
     /// may not see nodes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
+    /// Names of the nodes on which it is protected because it has waited for longer than `head_wait_max`: nothing of its
+    /// priority or below starts there unless it ends before. Absent if it is not protected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub protected_on: Vec<String>,
+    /// A lease that may be renewed forever, which is why an allocation that has waited for longer than `head_wait_max` is
+    /// not protected. Absent for other allocations, and if the caller may not see that lease.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub endless_lease_id: Option<String>,
 }
 
 /// An allocation with all of its attempts.

@@ -222,6 +222,10 @@ pub struct Eviction {
 pub struct QueuePlace {
     /// Position in the queue among the allocations that wait for a pool that it may use, counted from 1.
     pub position: u64,
+    /// Whether it waits behind others of its priority, because its project is deprioritised on its pool, or because a
+    /// soft quota that counts it was exceeded at the last whole minute. Absent if it does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deprioritised: bool,
     /// Factor between 0.05 and 1 that falls as the tenant uses up its budget.
     pub budget_factor: String,
     /// How far the tenant is below its fair share; negative if it is above.

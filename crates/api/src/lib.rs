@@ -77,7 +77,7 @@ pub use lease::{
 };
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
-    AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, Priority,
+    AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, PoolAccess, Priority,
     QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
     WasteClass, WasteOrder, WhenOverQuota,
 };
@@ -103,8 +103,9 @@ pub use status::{
     TenantStatus, WaitingByPriority,
 };
 pub use tenancy::{
-    BudgetUse, NewProject, NewTenant, NewUser, Project, ProjectChange, ProjectList, ProjectPut, Tenant, TenantChange,
-    TenantList, TenantPut, TenantUsage, User, UserChange, UserList, UserPut,
+    BudgetUse, NewProject, NewTenant, NewUser, PoolAccessChange, Project, ProjectChange, ProjectList,
+    ProjectPoolAccess, ProjectPut, Tenant, TenantChange, TenantList, TenantPut, TenantUsage, User, UserChange,
+    UserList, UserPut,
 };
 pub use time::{Ttl, When};
 pub use token::{IssuedToken, NewToken, Token, TokenList};

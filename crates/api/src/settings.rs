@@ -22,6 +22,8 @@ pub struct Settings {
     pub heat_half_life: Ttl,
     /// The most nodes that may be claimed or being wiped at the same time; null for no limit.
     pub sensitive_pool_size: Option<u64>,
+    /// How long the head of a line waits before it is protected.
+    pub head_wait_max: Ttl,
 }
 
 /// Changes settings. An absent field keeps its value.
@@ -49,4 +51,7 @@ pub struct SettingsChange {
     /// The most nodes that may be claimed or being wiped at the same time. Absent keeps it, null removes the limit.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub sensitive_pool_size: Patch<u64>,
+    /// How long the head of a line waits before it is protected. Absent keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_wait_max: Option<Ttl>,
 }

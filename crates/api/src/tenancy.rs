@@ -3,7 +3,7 @@
 use crate::patch::Patch;
 use crate::rate::Decimal;
 use crate::time::When;
-use leasehold_model::{Priority, WhenOverQuota};
+use leasehold_model::{PoolAccess, Priority, WhenOverQuota};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -200,6 +200,29 @@ pub struct Project {
     pub tenant_id: u32,
     /// Number of leases that are not closed.
     pub live_leases: u32,
+    /// The pools to which its work is not admitted as that of others. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pool_access: Vec<ProjectPoolAccess>,
+}
+
+/// How the work of a project is admitted to a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProjectPoolAccess {
+    /// Name of the pool.
+    pub pool: String,
+    /// `deprioritised`: it waits behind the work of others of the same priority. `paused`: nothing new is admitted.
+    pub access: PoolAccess,
+}
+
+/// Sets how the work of a project is admitted to a pool.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PoolAccessChange {
+    /// Pool: name or number.
+    pub pool: String,
+    /// `normal`: as that of others. `deprioritised`: it waits behind the work of others of the same priority. `paused`:
+    /// nothing new is admitted.
+    pub access: PoolAccess,
 }
 
 /// Creates a project.

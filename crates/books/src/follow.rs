@@ -211,7 +211,7 @@ impl Books {
             | Body::SettingsChanged(_)
             | Body::PlacementChanged(_)
             | Body::SensitiveChanged(_)
-            | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_)
+            | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
             | Body::QuotaPut(_)
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
@@ -240,7 +240,7 @@ impl Books {
             | Body::Denied(_)
             | Body::AllocationDenied(_)
             | Body::Preempted(_)
-            | Body::ReservationDropped(_) => {}
+            | Body::ReservationDropped(_) | Body::HeadProtected(_) => {}
         }
         Ok(())
     }

@@ -88,6 +88,7 @@ fn configuration(directory: &DemoDirectory, pace: Pace) -> Config {
             idempotency_window: Some(Span::from_secs(3600)),
             // So that heat decays within the demo.
             heat_half_life: Some(pace.span(20_000).max(Span::from_secs(1))),
+            head_wait_max: None,
             sensitive_pool_size: None,
         },
         // A demo can be continued after a long time.

@@ -153,7 +153,7 @@ pub(crate) enum Missing {
 }
 
 impl State {
-    fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
+    pub(crate) fn facts_of_ask(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
         // What runs on claimed nodes is counted by the claims.
         if ask.claimer.is_some() && self.counts_whole_claims() {
             return SmallVec::new();

@@ -41,6 +41,10 @@ pub struct Allocation {
     pub ends: Option<AttemptEnd>,
     /// The latest end among those of its leases that have ended.
     pub ended_at: Instant,
+    /// When it last entered the queue.
+    pub queued_at: Instant,
+    /// The nodes on which it is protected; empty if it is not.
+    pub protected_on: Vec<NodeNo>,
     /// How often it was requeued without a checkpoint, since the first process with rules version 4.
     pub requeues: u32,
     pub(crate) reservation: Option<Box<Reservation>>,
@@ -69,6 +73,8 @@ impl Allocation {
             checkpointed: false,
             ends: None,
             ended_at: Instant(0),
+            queued_at: record.stamp,
+            protected_on: Vec::new(),
             requeues: 0,
             reservation: None,
         })

@@ -140,12 +140,13 @@ impl<'a> Ask<'a> {
         }
     }
 
-    /// What all waiting allocations of one shape have in common; tenant, project and rank are placeholders.
+    /// What all waiting allocations of one shape have in common; the rank is a placeholder, and so are the tenant and,
+    /// for tenants without shapes of their own, the project and the holder.
     pub(crate) fn of_shape(key: &'a ShapeKey, now: Instant) -> Self {
         Self {
             tenant: TenantNo(0),
-            project: ProjectNo(0),
-            user: None,
+            project: key.project.unwrap_or(ProjectNo(u32::MAX)),
+            user: key.holder.0,
             claimer: key.claimer,
             pool: key.pool,
             node: key.node,
@@ -158,7 +159,7 @@ impl<'a> Ask<'a> {
             profile: None,
             together: key.together,
             apart: key.apart,
-            app_instance: None,
+            app_instance: key.holder.1,
             is_allocation: true,
             submitted_at: now,
             number: AllocationNo(u64::MAX),
@@ -170,7 +171,12 @@ impl<'a> Ask<'a> {
 
     /// For how long it stays where it is placed.
     pub(crate) fn stay(&self) -> Stay {
-        Stay { walltime: self.walltime, priority: self.priority }
+        Stay { walltime: self.walltime, priority: self.priority, number: self.number, evicts: false }
+    }
+
+    /// The same, if others are evicted for it.
+    pub(crate) fn stay_after_eviction(&self) -> Stay {
+        Stay { evicts: true, ..self.stay() }
     }
 
     /// The verdict of a quota on this ask. A gang must fit into what is left of a burst for its whole walltime, or else
@@ -218,6 +224,7 @@ impl State {
     #[inline]
     pub(crate) fn pool_suits(&self, number: PoolNo, ask: &Ask<'_>) -> bool {
         ask.pool.is_none_or(|asked| asked == number)
+            && !self.pool_access.is_paused(ask.project, number)
             && self.allows(entry(&self.pools, number.0).expect("a node's pool exists"), ask)
     }
 
@@ -233,6 +240,7 @@ impl State {
 
     /// Its rank in the queue, or the rank that it would have.
     pub(crate) fn rank(&self, ask: &Ask<'_>) -> Rank {
-        (Reverse(ask.priority), Reverse(self.standing(ask.tenant, ask.now)), ask.submitted_at, ask.number)
+        let standing = self.standing_of(ask);
+        (Reverse(ask.priority), Reverse(standing), ask.submitted_at, ask.number)
     }
 }

@@ -6,7 +6,7 @@
 //! bound may be renewed forever and is not counted on.
 
 use crate::allocation::Allocation;
-use crate::ask::Ask;
+use crate::ask::{Allow, Ask};
 use crate::lease::{Lease, Phase};
 use crate::node::Node;
 use crate::placement::Tentative;
@@ -25,6 +25,10 @@ const ENDS_MAX: usize = 4096;
 pub(crate) struct Stay {
     pub(crate) walltime: Option<Span>,
     pub(crate) priority: Priority,
+    /// The allocation that would stay there.
+    pub(crate) number: AllocationNo,
+    /// Whether others would be evicted for it.
+    pub(crate) evicts: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +41,7 @@ pub struct AssuredStart {
 
 impl State {
     /// How long the teardown on a node may take.
-    fn clearing(&self, node: &Node) -> Span {
+    pub(crate) fn clearing(&self, node: &Node) -> Span {
         match node.teardown {
             TeardownMode::Immediate => Span::ZERO,
             TeardownMode::Confirmed => self.settings.teardown_deadline,
@@ -67,7 +71,10 @@ impl View<'_> {
     /// The first instant by which enough leases must have ended for a waiting allocation to fit. `None` if it needs
     /// capacity that nobody has to release.
     pub fn assured_start(&self, waits: &Allocation, now: Instant) -> Option<AssuredStart> {
-        let ask = Ask::of(waits, now);
+        let own = Ask::of(waits, now);
+        let is_open = |node: &Node| self.protected_against(node.number, own.stay()).is_none();
+        let guards = !self.queue.protected_nodes.is_empty();
+        let ask = Ask { allow: Some(&is_open as Allow<'_>).filter(|_| guards), ..own };
         let mut tentative = Tentative::default();
         if let Some(nodes) = self.nodes_for(&ask, &tentative) {
             return Some(AssuredStart { start: now, nodes });

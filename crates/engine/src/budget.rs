@@ -1,6 +1,6 @@
 //! What a tenant used recently, which determines its standing in the queue (SEMANTICS 4).
 //!
-//! GPU time and node time are integrals of a level over time. Their values are kept at whole hours, so that the use in
+//! GPU time, core time and node time are integrals of a level over time. Their values are kept at whole hours, so that the use in
 //! a rolling window that starts at one takes two lookups, and at the last whole minute, for which standings are
 //! computed: a standing depends only on the journal and the minute, not on the instant of the query.
 
@@ -12,7 +12,7 @@ use crate::queue::Standing;
 use crate::state::{State, entry, entry_mut};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::BUDGET_DAYS_MAX;
-use leasehold_model::{ClassNo, Instant, NodeNo, ResourceKind, TenantNo};
+use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, ResourceKind, TenantNo};
 use std::collections::{BTreeMap, VecDeque};
 
 const MINUTE: u64 = 60_000_000_000;
@@ -22,6 +22,9 @@ pub(crate) const ONE: u32 = 20;
 const HOURS_KEPT: u64 = (BUDGET_DAYS_MAX as u64 + 1) * 24;
 /// One for each hour of the longest window, one for the current hour, and one before the window.
 const MARKS_MAX: usize = (BUDGET_DAYS_MAX as usize + 1) * 24 + 2;
+
+/// The most that a lease adds to a level: a million GPUs or cores.
+const LEVEL_MAX: u64 = 1 << 40;
 
 /// More than any cluster can use; larger sums in a snapshot are invalid.
 const SUM_MAX: u128 = 1 << 106;
@@ -149,6 +152,8 @@ impl Field for Meter {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Spent {
     gpus: Meter,
+    /// Cores on pools without GPUs.
+    cores: Meter,
     nodes: Meter,
     on: OnNodes,
 }
@@ -156,29 +161,44 @@ pub(crate) struct Spent {
 impl Field for Spent {
     fn put(&self, out: &mut Vec<u8>) {
         self.gpus.put(out);
+        self.cores.put(out);
         self.nodes.put(out);
         self.on.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(Self { gpus: Field::get(r)?, nodes: Field::get(r)?, on: Field::get(r)? })
+        Ok(Self { gpus: Field::get(r)?, cores: Field::get(r)?, nodes: Field::get(r)?, on: Field::get(r)? })
     }
 }
 
-/// What a tenant used over a rolling window, in 2^20ths of a GPU or a node times nanoseconds.
+/// What a tenant used over a rolling window, in 2^20ths of a GPU, a core or a node times nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spending {
     pub gpu: u128,
+    /// Core time on pools without GPUs.
+    pub core: u128,
     pub node: u128,
     /// GPU time of all tenants.
     pub all_gpu: u128,
+    /// Core time of all tenants on pools without GPUs.
+    pub all_core: u128,
+}
+
+/// What the fair share of a tenant is a share of (SEMANTICS 11): GPU time on pools with GPUs, core time elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Scarce {
+    Gpus,
+    Cores,
 }
 
 impl Spending {
-    /// One hour of one GPU or node, in the same unit.
+    /// One hour of one GPU, core or node, in the same unit.
     pub const HOUR: u128 = (HOUR as u128) << ONE;
 }
 
 const FULL: u128 = 1 << 20;
+
+/// The rules version from which the share on pools without GPUs is one of core time.
+const CORE_SHARES: u32 = 4;
 
 /// The budget factor (SEMANTICS 4): 1 up to 80 %, falling linearly to 0.05 at 120 %.
 fn factor(used: u128, hours: u64) -> u128 {
@@ -192,24 +212,57 @@ fn factor(used: u128, hours: u64) -> u128 {
 }
 
 impl State {
-    fn gpu_level(&self, class: ClassNo, quanta: u64) -> u64 {
+    /// What a lease adds to the time of which tenants have a share, if it adds anything.
+    fn share_level(&self, lease: &Lease) -> Option<(Scarce, u64)> {
+        self.level_of(lease.class, lease.quanta.0, lease.counts_cores)
+    }
+
+    fn level_of(&self, class: ClassNo, quanta: u64, counts_cores: bool) -> Option<(Scarce, u64)> {
         let class = entry(&self.classes, u32::from(class.0)).expect("the class of held capacity exists");
-        if class.kind != ResourceKind::Gpu {
-            return 0;
-        }
+        let scarce = match class.kind {
+            ResourceKind::Gpu => Scarce::Gpus,
+            ResourceKind::Cpu if counts_cores => Scarce::Cores,
+            ResourceKind::Cpu | ResourceKind::Mem | ResourceKind::Block | ResourceKind::Net => return None,
+        };
         let level = (u128::from(quanta) << ONE) / u128::from(class.quanta_per_unit);
-        u64::try_from(level).expect("a node has at most 64 devices of a class")
+        // So many that the sum over all leases fits.
+        let level = u64::try_from(level).unwrap_or(u64::MAX).min(LEVEL_MAX);
+        (level > 0).then_some((scarce, level))
+    }
+
+    /// Whether the core time of a lease that is granted now counts: its pool has no GPUs, and the rules say so.
+    pub(crate) fn counts_cores(&self, pool: PoolNo) -> bool {
+        self.follows_rules(CORE_SHARES) && !self.has_gpus(pool)
+    }
+
+    /// Whether a pool has nodes with GPUs.
+    pub(crate) fn has_gpus(&self, pool: PoolNo) -> bool {
+        self.pool(pool).is_some_and(|pool| pool.gpu_nodes > 0)
+    }
+
+    /// What the share is a share of for work that may use a node, a pool or, without either, any pool.
+    pub(crate) fn scarce(&self, node: Option<NodeNo>, pool: Option<PoolNo>) -> Scarce {
+        let pool = node.and_then(|node| self.node(node)).map(|node| node.pool).or(pool);
+        let has_gpus = match pool {
+            Some(pool) => self.has_gpus(pool),
+            None => self.pools().any(|(_, pool)| pool.gpu_nodes > 0),
+        };
+        if has_gpus { Scarce::Gpus } else { Scarce::Cores }
     }
 
     pub(crate) fn meter_begin(&mut self, lease: &Lease) {
         if self.is_counted_by_claim(lease) {
             return;
         }
-        let (level, at) = (self.gpu_level(lease.class, lease.quanta.0), lease.granted_at);
+        let (share, at) = (self.share_level(lease), lease.granted_at);
         let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
-        if level > 0 {
-            spent.gpus.rise(at, level);
-            self.gpu_time.rise(at, level);
+        if let Some((scarce, level)) = share {
+            let (own, all) = match scarce {
+                Scarce::Gpus => (&mut spent.gpus, &mut self.gpu_time),
+                Scarce::Cores => (&mut spent.cores, &mut self.core_time),
+            };
+            own.rise(at, level);
+            all.rise(at, level);
         }
         if spent.on.add(lease.node) {
             spent.nodes.rise(at, 1 << ONE);
@@ -225,11 +278,15 @@ impl State {
 
     /// Stops counting a lease, by a record at `stamp`, from an earlier instant on.
     pub(crate) fn stop_metering(&mut self, lease: &Lease, at: ChangedAt, to: &mut impl Follower) {
-        let level = self.gpu_level(lease.class, lease.quanta.0);
+        let share = self.share_level(lease);
         let ChangedAt { stamp, effective: ended } = at;
         let spent = &mut entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").spent;
-        if level > 0 {
-            for meter in [&mut spent.gpus, &mut self.gpu_time] {
+        if let Some((scarce, level)) = share {
+            let meters = match scarce {
+                Scarce::Gpus => [&mut spent.gpus, &mut self.gpu_time],
+                Scarce::Cores => [&mut spent.cores, &mut self.core_time],
+            };
+            for meter in meters {
                 meter.fall(stamp, level);
                 meter.take_back(level, ended);
             }
@@ -254,16 +311,19 @@ impl State {
     ) {
         let Some(claimed) = before.or(after) else { return };
         let level = |claimed: Option<&ClaimedNode>| self.claimed_level(claimed);
-        let ((was, was_used), (is, is_used)) = (level(before), level(after));
+        let ((was_levels, was_used), (is_levels, is_used)) = (level(before), level(after));
         let ChangedAt { stamp, effective } = at;
         let tenant = claimed.claim.by.tenant;
         let spent = &mut entry_mut(&mut self.tenants, tenant.0).expect("a claimer's tenant exists").spent;
-        for meter in [&mut spent.gpus, &mut self.gpu_time] {
-            if is > was {
-                meter.rise(stamp, is - was);
-            } else if was > is {
-                meter.fall(stamp, was - is);
-                meter.take_back(was - is, effective);
+        let meters = [[&mut spent.gpus, &mut self.gpu_time], [&mut spent.cores, &mut self.core_time]];
+        for ((was, is), meters) in was_levels.into_iter().zip(is_levels).zip(meters) {
+            for meter in meters {
+                if is > was {
+                    meter.rise(stamp, is - was);
+                } else if was > is {
+                    meter.fall(stamp, was - is);
+                    meter.take_back(was - is, effective);
+                }
             }
         }
         if is_used && !was_used && spent.on.add(claimed.node) {
@@ -281,11 +341,15 @@ impl State {
         }
     }
 
-    /// The GPUs that a claimed node counts, and whether the node counts.
-    fn claimed_level(&self, claimed: Option<&ClaimedNode>) -> (u64, bool) {
-        let Some(claimed) = claimed else { return (0, false) };
-        let level = claimed.in_use().iter().map(|(class, quanta)| self.gpu_level(*class, *quanta)).sum();
-        (level, claimed.quanta.is_some() && claimed.in_service)
+    /// The GPUs and the cores that a claimed node counts, and whether the node counts.
+    fn claimed_level(&self, claimed: Option<&ClaimedNode>) -> ([u64; 2], bool) {
+        let mut levels = [0; 2];
+        let Some(claimed) = claimed else { return (levels, false) };
+        let share = |(class, quanta): &(ClassNo, u64)| self.level_of(*class, *quanta, claimed.claim.counts_cores);
+        for (scarce, level) in claimed.in_use().iter().filter_map(share) {
+            levels[scarce as usize] += level;
+        }
+        (levels, claimed.quanta.is_some() && claimed.in_service)
     }
 
     /// Loads what counts the leases of a tenant on a node.
@@ -295,31 +359,36 @@ impl State {
 
     /// Whether the use in a snapshot is consistent with its held leases.
     pub(crate) fn meters_are_sound(&self) -> bool {
-        let mut held: BTreeMap<TenantNo, (u64, BTreeMap<NodeNo, u32>)> = BTreeMap::new();
-        let mut all = 0u64;
+        let mut held: BTreeMap<TenantNo, ([u64; 2], BTreeMap<NodeNo, u32>)> = BTreeMap::new();
+        let mut all = [0u64; 2];
         let counts = |lease: &&Lease| lease.phase.is_held() && !self.is_counted_by_claim(lease);
         for lease in self.leases.in_any_order().filter(counts) {
-            let level = self.gpu_level(lease.class, lease.quanta.0);
-            let (gpus, on) = held.entry(lease.tenant).or_default();
-            *gpus += level;
-            all += level;
+            let (levels, on) = held.entry(lease.tenant).or_default();
+            if let Some((scarce, level)) = self.share_level(lease) {
+                levels[scarce as usize] += level;
+                all[scarce as usize] += level;
+            }
             *on.entry(lease.node).or_default() += 1;
         }
         for claimed in self.nodes().filter_map(|node| self.claimed_node(node.number)) {
-            if let (level, true) = self.claimed_level(Some(&claimed)) {
-                let (gpus, on) = held.entry(claimed.claim.by.tenant).or_default();
-                *gpus += level;
-                all += level;
+            if let (levels, true) = self.claimed_level(Some(&claimed)) {
+                let (sums, on) = held.entry(claimed.claim.by.tenant).or_default();
+                for (place, level) in levels.into_iter().enumerate() {
+                    sums[place] += level;
+                    all[place] += level;
+                }
                 *on.entry(claimed.node).or_default() += 1;
             }
         }
         let stamp = self.last_stamp;
-        self.gpu_time.is_sound(all, stamp)
+        self.gpu_time.is_sound(all[0], stamp)
+            && self.core_time.is_sound(all[1], stamp)
             && self.tenants().all(|tenant| {
-                let (gpus, on) = held.remove(&tenant.number).unwrap_or_default();
+                let ([gpus, cores], on) = held.remove(&tenant.number).unwrap_or_default();
                 let nodes = (on.len() as u64) << ONE;
                 let counted = tenant.spent.on.in_order();
                 tenant.spent.gpus.is_sound(gpus, stamp)
+                    && tenant.spent.cores.is_sound(cores, stamp)
                     && tenant.spent.nodes.is_sound(nodes, stamp)
                     && counted.iter().all(|(_, (_, last))| *last <= stamp)
                     && counted.into_iter().map(|(node, (count, _))| (node, count)).eq(on)
@@ -331,13 +400,20 @@ impl State {
         let spent = &self.tenant(tenant)?.spent;
         Some(Spending {
             gpu: spent.gpus.in_window(now, days),
+            core: spent.cores.in_window(now, days),
             node: spent.nodes.in_window(now, days),
             all_gpu: self.gpu_time.in_window(now, days),
+            all_core: self.core_time.in_window(now, days),
         })
     }
 
-    /// The standing of a tenant in the queue in the minute of `now`.
+    /// The standing of a tenant in the queue in the minute of `now`, for work on pools with GPUs.
     pub fn standing(&self, tenant: TenantNo, now: Instant) -> Standing {
+        self.standing_by(tenant, Scarce::Gpus, now)
+    }
+
+    /// The standing of a tenant in the queue in the minute of `now`, by its share of what is scarce.
+    pub fn standing_by(&self, tenant: TenantNo, scarce: Scarce, now: Instant) -> Standing {
         let Some(found) = self.tenant(tenant) else { return Standing::FRESH };
         let budgets = &found.budgets;
         let used = self.spending(tenant, now, budgets.period_days).expect("the tenant exists");
@@ -345,10 +421,15 @@ impl State {
             budgets.gpu_hours.map(|hours| factor(used.gpu, hours.saturating_add(budgets.burst_allowance.unwrap_or(0))));
         let node = budgets.node_hours.map(|hours| factor(used.node, hours));
         let factor = gpu.into_iter().chain(node).min().unwrap_or(FULL);
-        let share = (used.gpu << 20).checked_div(used.all_gpu).unwrap_or(0);
+        let (own, all) = match scarce {
+            Scarce::Gpus => (used.gpu, used.all_gpu),
+            Scarce::Cores => (used.core, used.all_core),
+        };
+        let share = (own << 20).checked_div(all).unwrap_or(0);
         let target = u128::from(budgets.fair_share.unwrap_or(0)) * FULL / 1000;
         let signed = |amount: u128| i64::try_from(amount).expect("at most one");
         Standing {
+            is_preferred: true,
             factor: u32::try_from(factor).expect("at most one"),
             deficit: signed(target) - signed(share.min(FULL)),
         }

@@ -4,7 +4,7 @@
 //! What a claimed node counts changes with its custody, with fences and, for budgets and ceilings, with its service.
 //! Each such change of a node is wrapped in [`State::recount_claim`], which counts the difference.
 
-use crate::custody::Claim;
+use crate::custody::{Claim, Claimer};
 use crate::follow::Follower;
 use crate::lease::Lease;
 use crate::quota::Facts;
@@ -139,12 +139,13 @@ impl State {
         stamp: Instant,
         to: &mut impl Follower,
     ) {
-        let Some(tenant) = before.or(after).map(|claimed| claimed.claim.by.tenant) else { return };
+        let Some(Claimer { tenant, user }) = before.or(after).map(|claimed| claimed.claim.by) else { return };
         let (out, into) = (before.map(|b| self.facts_of_claim(b)), after.map(|a| self.facts_of_claim(a)));
         let quotas = &entry(&self.tenants, tenant.0).expect("a claimer's tenant exists").quotas;
         for quota in quotas {
             let quota = entry_mut(&mut self.quotas, quota.0).expect("a listed quota exists");
             quota.settle_overage_of_use(stamp);
+            quota.mark(quota.holder(Some(user), None), stamp);
             let left = out.as_ref().is_some_and(|facts| quota.tally_claim(facts, false));
             let came = into.as_ref().is_some_and(|facts| quota.tally_claim(facts, true));
             if let Some(due) = (left || came).then(|| quota.settle_episode(stamp)).flatten() {

@@ -10,9 +10,9 @@ use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
-    Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo, Priority, Profile,
-    ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
-    TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, WindowNo, fields,
+    Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolAccess, PoolNo,
+    Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo,
+    TenantSettings, TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, WindowNo, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -153,6 +153,7 @@ impl UpdateTenant {
 }
 
 fields! { pub struct PutProject { pub project: Option<ProjectNo>, pub tenant: TenantNo, pub name: Name } }
+fields! { pub struct SetPoolAccess { pub project: ProjectNo, pub pool: PoolNo, pub access: PoolAccess } }
 fields! { pub struct PutUser { pub user: Option<UserNo>, pub tenant: TenantNo, pub name: Name } }
 fields! {
     pub struct PutPool {
@@ -434,8 +435,9 @@ commands! {
     35 PutQuota(PutQuota) "put_quota",
     36 DeleteQuota(QuotaNo) "delete_quota",
     37 UpdateTenant(UpdateTenant) "update_tenant",
+    38 SetPoolAccess(SetPoolAccess) "set_pool_access",
     /// The daemon names what ended on a lost node after it was last seen.
-    38 SettleLoss(SettleLoss) "settle_loss",
+    39 SettleLoss(SettleLoss) "settle_loss",
     40 ChangeSettings(Settings) "change_settings",
     41 RotateKey(RotateKey) "rotate_key",
     42 Heartbeat(Nothing) "heartbeat",

@@ -30,6 +30,8 @@ pub struct Claim {
     pub sequence: u64,
     /// How long the claimer expects to keep the node.
     pub until: Option<Instant>,
+    /// Its core time counts in the fair share: the pool had no GPUs when it was made.
+    pub(crate) counts_cores: bool,
 }
 
 impl Claim {

@@ -12,6 +12,7 @@ mod ceilings;
 mod custody;
 pub(crate) mod dispatch;
 mod endings;
+pub(crate) mod guard;
 mod inventory;
 mod losses;
 mod placement_preview;
@@ -300,6 +301,7 @@ impl Draft<'_> {
             Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),
             Command::PutProject(put) => self.put_project(put).map(done),
+            Command::SetPoolAccess(set) => self.set_pool_access(set).map(done),
             Command::DeleteProject(project) => self.delete_project(*project).map(done),
             Command::PutUser(put) => self.put_user(put).map(done),
             Command::DeleteUser(user) => self.delete_user(*user).map(done),

@@ -169,7 +169,8 @@ impl View<'_> {
     /// The rank of a waiting allocation and what it waits for; `None` if it does not wait.
     pub fn queue_standing(&self, found: &Allocation, now: Instant) -> Option<QueueStanding> {
         let waits = self.waiting_for(found, now)?;
-        Some(QueueStanding { standing: self.standing(found.tenant, now), waits })
+        let (_, std::cmp::Reverse(standing), ..) = self.rank_of(found, now);
+        Some(QueueStanding { standing, waits })
     }
 
     fn explain_ask(&self, ask: Ask<'_>, replica: Option<u32>, top: usize) -> Explanation {

@@ -76,6 +76,8 @@ pub struct Lease {
     pub priority: Priority,
     pub sensitive: bool,
     pub over_soft: bool,
+    /// Whether its core time counts for the fair share: it was granted on a pool without GPUs.
+    pub(crate) counts_cores: bool,
     /// Whether its gang has several replicas, which may be on the same node.
     pub(crate) crowd: bool,
     /// Slots of its neighbours in the list of leases on the node.

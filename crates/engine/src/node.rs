@@ -197,6 +197,11 @@ pub struct Node {
 }
 
 impl Node {
+    /// Whether it has GPUs, whatever their condition.
+    pub(crate) fn has_gpus(&self) -> bool {
+        self.classes.iter().any(|class| !class.devices.is_empty())
+    }
+
     pub(crate) fn new(number: NodeNo, name: Name, pool: PoolNo) -> Self {
         Self {
             number,

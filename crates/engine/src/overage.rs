@@ -40,7 +40,7 @@ impl Quota {
 
     /// Whether its limit, or the limit that follows a temporary one, is soft.
     #[inline]
-    fn is_soft(&self) -> bool {
+    pub(crate) fn is_soft(&self) -> bool {
         let is_soft = |limit| matches!(limit, LimitKind::Soft { .. });
         is_soft(self.limit) || self.temporary.is_some_and(|temporary| is_soft(temporary.base))
     }

@@ -7,9 +7,10 @@ mod positions;
 mod waits;
 
 pub use positions::{Positions, Standings};
-pub use waits::{WaitReason, Waits};
+pub use waits::{Protection, WaitReason, Waits};
 
 use crate::allocation::Allocation;
+use crate::ask::Ask;
 use crate::custody::Claimer;
 use crate::lease::Lease;
 use crate::node::Node;
@@ -66,6 +67,8 @@ pub(crate) struct ShapeKey {
     /// The project, for tenants whose limits depend on the node or on evictions: whether their allocations fit tells
     /// nothing about those of others. `None` for all other tenants.
     pub(crate) project: Option<ProjectNo>,
+    /// The allocation itself if it is protected: it may use nodes that others of its shape may not.
+    pub(crate) protected: Option<AllocationNo>,
     /// The user and the app instance, for the same tenants: quotas may count by them.
     pub(crate) holder: (Option<UserNo>, Option<AppInstanceNo>),
 }
@@ -91,6 +94,7 @@ impl ShapeKey {
             walltime: spec.walltime,
             ttl: spec.ttl,
             claimer: allocation.claimer(),
+            protected: (!allocation.protected_on.is_empty()).then_some(allocation.number),
             project: own_shapes.then_some(allocation.project),
             holder: if own_shapes { (allocation.user, spec.app_instance) } else { (None, None) },
         }
@@ -100,6 +104,8 @@ impl ShapeKey {
 /// The rank of a tenant in the queue; the greater one goes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Standing {
+    /// Whether it does not wait behind others of its priority because of a soft quota or the access to its pool.
+    pub is_preferred: bool,
     /// In units of 2^-20: 1 up to 80 % of the budget, decreasing to 1/20 at 120 %.
     pub factor: u32,
     /// How far the tenant is below its fair share, in units of 2^-20.
@@ -108,7 +114,7 @@ pub struct Standing {
 
 impl Standing {
     /// The standing of a tenant that has neither budget nor share and has used nothing.
-    pub const FRESH: Self = Self { factor: 1 << 20, deficit: 0 };
+    pub const FRESH: Self = Self { is_preferred: true, factor: 1 << 20, deficit: 0 };
 }
 
 /// The rank of an allocation in the queue; the lesser one goes first.
@@ -138,6 +144,8 @@ pub(crate) struct Queue {
     pub(crate) shapes: BTreeMap<ShapeKey, Waiting>,
     /// Allocations with a reservation, which wait for the teardown of their victims.
     pub(crate) reserved: BTreeSet<AllocationNo>,
+    /// The nodes on which heads are protected, with these heads.
+    pub(crate) protected_nodes: BTreeMap<NodeNo, AllocationNo>,
     /// Tenants whose allocations share no shape with those of other tenants.
     with_own_shapes: BTreeSet<TenantNo>,
     /// The number of waiting allocations of each tenant.
@@ -242,9 +250,14 @@ impl crate::state::State {
 
     /// The rank of a waiting allocation.
     pub(crate) fn rank_of(&self, found: &Allocation, now: Instant) -> Rank {
-        let standing = self.standing(found.tenant, now);
+        let standing = self.standing_of(&Ask::of(found, now));
         (Reverse(found.spec.priority), Reverse(standing), found.submitted_at, found.number)
     }
+}
+
+/// The beginning of the minute that an instant lies in.
+pub(crate) fn minute_begin(now: Instant) -> Instant {
+    Instant(minute(now) * 60_000_000_000)
 }
 
 /// The whole minute that an instant lies in.

@@ -6,6 +6,7 @@ use crate::custody::Claim;
 use crate::lease::Lease;
 use crate::overage::Overage;
 use crate::placement::Counted;
+use crate::queue::minute;
 use crate::state::State;
 use crate::tally::{Count, Holder, TOGETHER, Tallies, Tally};
 use leasehold_model::body::QuotaPut;
@@ -45,6 +46,14 @@ pub struct Quota {
     claimed: Count,
     pub episode: Option<Episode>,
     pub(crate) overage: Overage,
+    pub(crate) marks: MinuteMarks,
+}
+
+/// What holders used at the beginning of a minute, for those whose use of a soft quota has changed since.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MinuteMarks {
+    pub(crate) minute: u64,
+    pub(crate) used: BTreeMap<Holder, Count>,
 }
 
 /// What follows when a temporary limit ends.
@@ -129,18 +138,39 @@ impl Quota {
             claimed: 0,
             episode: None,
             overage: Overage::default(),
+            marks: MinuteMarks::default(),
         }
     }
 
     /// Replaces the limits.
     pub(crate) fn put_limits(&mut self, put: &QuotaPut) {
         (self.limit, self.temporary) = in_force(put);
+        self.marks = MinuteMarks::default();
+    }
+
+    /// Remembers what a holder used at the beginning of the minute, before that changes. Only soft quotas need it.
+    pub(crate) fn mark(&mut self, holder: Holder, stamp: Instant) {
+        if !matches!(self.limit, LimitKind::Soft { .. }) {
+            return;
+        }
+        if self.marks.minute != minute(stamp) {
+            self.marks = MinuteMarks { minute: minute(stamp), used: BTreeMap::new() };
+        }
+        let used = self.used_of(holder);
+        self.marks.used.entry(holder).or_insert(used);
+    }
+
+    /// What a holder used at the beginning of the minute of `now`. A change of the limits begins anew.
+    pub(crate) fn used_at_minute(&self, holder: Holder, now: Instant) -> Count {
+        let marked = self.marks.used.get(&holder).filter(|_| self.marks.minute == minute(now));
+        marked.copied().unwrap_or_else(|| self.used_of(holder))
     }
 
     /// Ends the temporary limit.
     pub(crate) fn end_temporary(&mut self) {
         if let Some(Temporary { base, .. }) = self.temporary.take() {
             self.limit = base;
+            self.marks = MinuteMarks::default();
         }
     }
 
@@ -161,6 +191,7 @@ impl Quota {
         if self.measure == Measure::Quanta {
             self.overage.sum = self.overage.sum * to / from;
             self.claimed = self.claimed * to / from;
+            self.marks.used.values_mut().for_each(|used| *used = *used * to / from);
         }
         self.per_unit = per_unit;
     }
@@ -387,6 +418,7 @@ impl Quota {
     /// Counts an allocation that holds capacity in or out. Returns when a burst timer must be set.
     pub(crate) fn count_allocation(&mut self, allocation: &Allocation, added: bool, stamp: Instant) -> Option<Instant> {
         self.settle_overage_of_use(stamp);
+        self.mark(self.holder(allocation.user, allocation.spec.app_instance), stamp);
         if self.tally_allocation(allocation, added) { self.settle_episode(stamp) } else { None }
     }
 
@@ -490,6 +522,7 @@ impl Quota {
     /// Counts a lease in or out, at a record's stamp. Returns when a burst timer must be set.
     pub(crate) fn count(&mut self, lease: &Lease, facts: &Facts, added: bool, stamp: Instant) -> Option<Instant> {
         self.settle_overage_of_use(stamp);
+        self.mark(self.holder(facts.user, facts.app_instance), stamp);
         if self.tally(lease, facts, added) { self.settle_episode(stamp) } else { None }
     }
 

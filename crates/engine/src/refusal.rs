@@ -151,6 +151,7 @@ refusals! {
     ContradictoryAffinity Invalid "contradictory_affinity" "`together` and `apart` contradict each other; remove one of them, or widen `together`",
     WalltimeTooLong Invalid "walltime_too_long" "the walltime is longer than the maximum lifetime in every pool that the allocation may use",
     WalltimeBeyondBurst { quota: QuotaNo } Invalid "walltime_beyond_burst" "it exceeds the base limit of {quota} all by itself, and its walltime is longer than a burst lasts; request less, or a shorter walltime",
+    PoolPaused { project: ProjectNo } Conflict "pool_paused" "{project} is paused on every pool that the request may use; ask an operator to resume it, or name another pool",
     TooManyPending { limit: u64 } Conflict "too_many_pending" "the tenant already has {limit} waiting allocations, which is its limit; wait until some have started, or cancel some",
     TenantHasAllocations { tenant: TenantNo } Conflict "tenant_has_allocations" "{tenant} still has allocations; complete or cancel them first",
     ProjectHasAllocations { project: ProjectNo } Conflict "project_has_allocations" "{project} still has allocations; complete or cancel them first",

@@ -50,6 +50,7 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::AllocationPlaced(placed) => of_engine(Some(placed.rules_version)),
         Body::PreemptionDecided(decided) => of_engine(Some(decided.rules_version)),
         Body::ReservationTakenOver(taken) => of_engine(Some(taken.rules_version)),
+        Body::HeadProtected(protected) => of_engine(Some(protected.rules_version)),
         Body::ReservationDropped(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) => of_engine(None),
         // A failure that was reported was not decided by the engine.
         Body::AllocationFailed(AllocationFailed { end: AttemptEnd::Reported | AttemptEnd::FailedStart, .. }) => None,

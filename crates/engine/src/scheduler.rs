@@ -6,6 +6,7 @@
 //! something relevant changes. So the cost of a change depends on what it affects, not on the length of the queue.
 
 use crate::allocation::Allocation;
+use crate::budget::Scarce;
 use crate::preempt::Plan;
 use crate::queue::{Line, Rank, ShapeKey, Standing, Waiting, line_up, minute, step_out};
 use crate::state::State;
@@ -69,7 +70,7 @@ pub(crate) struct Scheduler {
     /// The head of each line as of the last pass: the first allocation that finds no capacity.
     pub(crate) heads: BTreeMap<Line, Rank>,
     minute: u64,
-    standings: BTreeMap<TenantNo, Standing>,
+    standings: BTreeMap<(TenantNo, Scarce), Standing>,
     /// The eviction plan of a lease request that became an allocation, with the size of the state it was planned for.
     planned: Option<(AllocationNo, u64, Plan)>,
 }
@@ -244,7 +245,8 @@ impl Scheduler {
     pub(crate) fn first(
         &mut self,
         which: impl Fn(&ShapeKey, &Shape) -> bool,
-        standing: &dyn Fn(TenantNo) -> Standing,
+        state: &State,
+        now: Instant,
     ) -> Option<(Rank, ShapeKey)> {
         let standings = &mut self.standings;
         let mut first: Option<(Rank, &ShapeKey)> = None;
@@ -253,9 +255,13 @@ impl Scheduler {
                 continue;
             }
             if shape.first.is_none() {
+                let scarce = state.scarce(key.node, key.pool);
                 let heads = shape.waiting.iter().filter_map(|(tenant, line)| {
                     let (submitted, number) = *line.first()?;
-                    let standing = *standings.entry(*tenant).or_insert_with(|| standing(*tenant));
+                    let standing = standings.entry((*tenant, scarce));
+                    let standing = *standing.or_insert_with(|| state.standing_by(*tenant, scarce, now));
+                    let is_preferred = !state.is_shape_lowered(key, *tenant, now);
+                    let standing = Standing { is_preferred, ..standing };
                     Some((Reverse(key.priority), Reverse(standing), submitted, number))
                 });
                 shape.first = heads.min();

@@ -121,6 +121,13 @@ impl State {
         }
         ceilings::put(&self.ceilings, &mut out);
         self.gpu_time.put(&mut out);
+        self.core_time.put(&mut out);
+        put_varint(self.pool_access.0.len() as u64, &mut out);
+        for ((project, pool), access) in &self.pool_access.0 {
+            project.put(&mut out);
+            pool.put(&mut out);
+            access.put(&mut out);
+        }
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
         keys::put(&self.idempotency_keys, &mut out);
@@ -203,6 +210,11 @@ impl State {
         state.count_leases_in_quotas();
         state.count_claims_in_quotas();
         state.gpu_time = Field::get(r)?;
+        state.core_time = Field::get(r)?;
+        for _ in 0..r.count(usize::MAX)? {
+            let (project, pool) = (Field::get(r)?, Field::get(r)?);
+            state.pool_access.set(project, pool, Field::get(r)?);
+        }
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("usage is counted for leases that do not exist"));
         }
@@ -283,7 +295,9 @@ impl State {
 
     fn count_pool_nodes(&mut self) {
         for node in self.nodes.iter().flatten() {
-            entry_mut(&mut self.pools, node.pool.0).expect("it was checked before").nodes += 1;
+            let pool = entry_mut(&mut self.pools, node.pool.0).expect("it was checked before");
+            pool.nodes += 1;
+            pool.gpu_nodes += u32::from(node.has_gpus());
         }
     }
 
@@ -361,6 +375,7 @@ fn get_pool(r: &mut Reader<'_>) -> Result<Pool, BadSnapshot> {
         weights: Field::get(r)?,
         queue: Field::get(r)?,
         nodes: 0,
+        gpu_nodes: 0,
     })
 }
 
@@ -445,6 +460,13 @@ fn put_quota(q: &Quota, out: &mut Vec<u8>) {
     q.per_unit.put(out);
     q.overage.sum.put(out);
     q.overage.since.put(out);
+    q.marks.minute.put(out);
+    put_varint(q.marks.used.len() as u64, out);
+    for ((user, app_instance), used) in &q.marks.used {
+        user.put(out);
+        app_instance.put(out);
+        used.put(out);
+    }
 }
 
 fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> {
@@ -458,6 +480,10 @@ fn get_quota(number: QuotaNo, r: &mut Reader<'_>) -> Result<Quota, BadSnapshot> 
     quota.overage = Overage { sum: Field::get(r)?, since: Field::get(r)? };
     if quota.overage.sum >= OVERAGE_MAX {
         return Err(BadSnapshot::Inconsistent("more use beyond a soft limit than there can be"));
+    }
+    quota.marks.minute = Field::get(r)?;
+    for _ in 0..r.count(usize::MAX)? {
+        quota.marks.used.insert((Field::get(r)?, Field::get(r)?), Field::get(r)?);
     }
     Ok(quota)
 }
@@ -486,6 +512,7 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.priority.put(out);
     l.sensitive.put(out);
     l.over_soft.put(out);
+    l.counts_cores.put(out);
     l.of.put(out);
     l.crowd.put(out);
     l.request.put(out);
@@ -522,6 +549,7 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         priority: Field::get(r)?,
         sensitive: Field::get(r)?,
         over_soft: Field::get(r)?,
+        counts_cores: Field::get(r)?,
         of: Field::get(r)?,
         crowd: Field::get(r)?,
         node_next: NONE,

@@ -17,6 +17,7 @@ use crate::custody::{ClaimedNodes, Claimer};
 use crate::idempotency::RememberedKeys;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::node::Node;
+use crate::pool_access::PoolAccesses;
 use crate::queue::Queue;
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
@@ -50,6 +51,8 @@ fields! {
         pub heat_half_life: Span,
         /// How many nodes may be claimed or in the wipe at the same time. `None`: no limit.
         pub sensitive_pool_size: Option<u64>,
+        /// How long the head of a line waits before it is protected.
+        pub head_wait_max: Span,
     }
 }
 
@@ -63,6 +66,7 @@ impl Default for Settings {
             idempotency_window: Span::from_secs(24 * 3600),
             heat_half_life: Span::from_secs(600),
             sensitive_pool_size: None,
+            head_wait_max: Span::from_secs(3600),
         }
     }
 }
@@ -118,6 +122,8 @@ pub struct Pool {
     pub lifetime_max: PerPriority,
     pub grace: Option<Span>,
     pub nodes: u32,
+    /// How many of its nodes have GPUs.
+    pub(crate) gpu_nodes: u32,
     /// Placement weights that replace those of the strategy.
     pub weights: Option<Weights>,
     pub queue: PoolQueue,
@@ -239,6 +245,9 @@ pub struct State {
     pub(crate) ending: BTreeSet<NodeNo>,
     /// GPU time of all tenants.
     pub(crate) gpu_time: Meter,
+    /// Core time of all tenants on pools without GPUs.
+    pub(crate) core_time: Meter,
+    pub(crate) pool_access: PoolAccesses,
     pub(crate) gone: Vec<Option<Gone>>,
     pub(crate) idempotency_keys: RememberedKeys,
     pub(crate) names: Names,

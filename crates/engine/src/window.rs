@@ -42,6 +42,12 @@ impl Node {
         }
     }
 
+    /// The latest instant at which such work may start; `None` if it never may.
+    pub(crate) fn latest_start(&self, walltime: Option<Span>) -> Option<Instant> {
+        let Some((from, _)) = self.windows.next else { return Some(Instant(u64::MAX)) };
+        from.0.checked_sub(walltime.map_or(1, |walltime| walltime.0)).map(Instant)
+    }
+
     /// The TTL that the next window leaves of `ttl`, and the window if it shortens it.
     pub(crate) fn ttl_before_window(&self, ttl: Span, now: Instant) -> (Span, Option<WindowNo>) {
         match self.windows.next {

@@ -12,7 +12,7 @@ pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
+    AllocationSuspended, HeadProtected, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
 };
 pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
@@ -30,7 +30,7 @@ use crate::id::{ClassNo, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, 
 use crate::instant::{Instant, Span};
 use crate::name::Name;
 use crate::placement::Weights;
-use crate::policy::{Budgets, Level, Priority, Strategy, TeardownCause, TeardownMode};
+use crate::policy::{Budgets, Level, PoolAccess, Priority, Strategy, TeardownCause, TeardownMode};
 use crate::quantity::Quanta;
 pub use crate::quota::QuotaPut;
 pub use crate::rate::{ChargePolicyPut, RateCardDeleted, RateCardPut};
@@ -133,6 +133,13 @@ fields! {
 }
 
 fields! {
+    /// How long the head of a line waits before it is protected.
+    pub struct QueueChanged {
+        pub head_wait_max: Span,
+    }
+}
+
+fields! {
     pub struct ClassPut {
         pub class: ClassNo,
         pub spec: ClassSpec,
@@ -194,6 +201,11 @@ impl Default for PoolQueue {
 fields! {
     /// The queue settings of a pool from now on.
     pub struct PoolQueuePut { pub pool: PoolNo, pub queue: PoolQueue }
+}
+
+fields! {
+    /// How the work of a project is admitted to a pool from now on.
+    pub struct ProjectPoolPut { pub project: ProjectNo, pub pool: PoolNo, pub access: PoolAccess }
 }
 
 fields! { pub struct TenantPut { pub tenant: TenantNo, pub settings: TenantSettings } }
@@ -485,7 +497,10 @@ kinds! {
     100 "ceiling.put" CeilingPut,
     101 "ceiling.deleted" CeilingDeleted,
     110 "reservation.taken_over" ReservationTakenOver,
+    111 "head.protected" HeadProtected,
     112 "pool.queue_put" PoolQueuePut,
+    113 "settings.queue_changed" QueueChanged,
+    114 "project.pool_put" ProjectPoolPut,
     115 "lease.end_corrected" EndsCorrected,
     116 "quota.until_reached" QuotaUntilReached,
     117 "claim.end_corrected" ClaimEndCorrected,
@@ -528,6 +543,8 @@ macro_rules! setup_kinds {
             | $crate::Body::BudgetsPut(_)
             | $crate::Body::PoolPlacementPut(_)
             | $crate::Body::PoolQueuePut(_)
+            | $crate::Body::QueueChanged(_)
+            | $crate::Body::ProjectPoolPut(_)
             | $crate::Body::PlacementChanged(_)
             | $crate::Body::SensitiveChanged(_)
             | $crate::Body::TokenIssued(_)

@@ -45,7 +45,9 @@ pub use id::{
 pub use instant::{Instant, Span};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
-pub use policy::{Budgets, DenyCause, Level, Measure, Priority, QuarantineCause, Reason, Strategy, TeardownMode};
+pub use policy::{
+    Budgets, DenyCause, Level, Measure, PoolAccess, Priority, QuarantineCause, Reason, Strategy, TeardownMode,
+};
 pub use quantity::{Fraction, Quanta};
 pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};

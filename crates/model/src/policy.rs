@@ -40,6 +40,18 @@ words! {
 }
 
 words! {
+    /// How the work of a project is admitted to a pool.
+    pub enum PoolAccess {
+        /// As that of others.
+        Normal = 1 "normal",
+        /// It waits behind the work of others of the same priority.
+        Deprioritised = 2 "deprioritised",
+        /// Nothing new is admitted.
+        Paused = 3 "paused",
+    }
+}
+
+words! {
     /// How the capacity of an ended lease becomes free.
     pub enum TeardownMode as "Teardown" {
         /// An agent on the node confirms each teardown.

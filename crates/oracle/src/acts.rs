@@ -12,8 +12,8 @@ use crate::queue::Move;
 use crate::violation::{Checked, demand};
 use crate::world::World;
 use leasehold_model::body::{
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Granted, PreemptionDecided,
-    ReservationDropped, ReservationTakenOver, Revoked, TeardownStarted, TornDown,
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Granted, HeadProtected,
+    PreemptionDecided, ReservationDropped, ReservationTakenOver, Revoked, TeardownStarted, TornDown,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
@@ -84,6 +84,12 @@ impl World {
             Err(Move::Start(number, gang)) => Some(self.start(&self.allocations[&number], &gang, s)),
             Err(Move::MakeRoom(number, plan)) => Some(self.make_room(&self.allocations[&number], plan, s)),
             Err(Move::Fulfil(number)) => Some(self.fulfil(&self.allocations[&number], s)),
+            Err(Move::Protect(allocation, nodes)) => {
+                let identity = self.allocations[&allocation].identity();
+                let nodes = nodes.into_iter().collect();
+                let body = HeadProtected { allocation, rules_version: s.rules_version, nodes };
+                Some(vec![Line::new(body, identity, s.now)])
+            }
         }
     }
 
@@ -164,7 +170,9 @@ impl World {
             taken.push(at);
         }
         let suits = reservation.places.iter().all(|place| {
-            self.gang_ttl(self.nodes[&place.node].put.pool, &found.spec).is_some()
+            let pool = self.nodes[&place.node].put.pool;
+            self.gang_ttl(pool, &found.spec).is_some()
+                && !self.is_paused(&demand, pool)
                 && self.ends_before_window(place.node, s.now, found.spec.walltime)
         });
         if terms.refusal.is_some() || !suits {

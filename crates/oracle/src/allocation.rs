@@ -36,6 +36,10 @@ pub(crate) struct Allocation {
     pub(crate) checkpointed: bool,
     /// Why this attempt is interrupted; set by the first of its leases that ends.
     pub(crate) ends: Option<AttemptEnd>,
+    /// When it last entered the queue.
+    pub(crate) queued_at: Instant,
+    /// The nodes on which it is protected.
+    pub(crate) protected_on: Vec<NodeNo>,
     /// How often it was requeued.
     pub(crate) requeues: u32,
     pub(crate) reservation: Option<Reservation>,

@@ -80,10 +80,12 @@ impl World {
             Body::Granted(granted) => {
                 let waits = granted.allocation.and_then(|of| self.allocations.get(&of));
                 let tenant = record.identity.tenant.expect("a grant has a tenant");
-                let (submitted, number) =
-                    waits.map_or((record.stamp, AllocationNo(u64::MAX)), |of| (of.submitted_at, of.number));
-                let standing = Reverse(self.standing(tenant, record.stamp));
-                let rank: Rank = (Reverse(granted.priority), standing, submitted, number);
+                // Which pools a request named is not recorded with its grant: it had at most the better standing.
+                let by_cores = self.standing_on(tenant, Some(granted.node), None, record.stamp);
+                let standing = self.standing_on(tenant, None, None, record.stamp).max(by_cores);
+                let plain =
+                    (Reverse(granted.priority), (false, Reverse(standing)), record.stamp, AllocationNo(u64::MAX));
+                let rank: Rank = waits.map_or(plain, |of| self.rank(of, record.stamp));
                 self.drop_outranked_assurances(rank, record.stamp);
             }
             Body::PreemptionDecided(PreemptionDecided { allocation, .. })
@@ -102,11 +104,11 @@ impl World {
             Body::Genesis(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::ClassPut(_)
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_)
-            | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_)
+            | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
             | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::NodeCondition(_)
             | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_) | Body::Renewed(_)
             | Body::Released(_) | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::TornDown(_)
-            | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::ReservationDropped(_)
+            | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::ReservationDropped(_) | Body::HeadProtected(_)
             | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)

@@ -49,7 +49,7 @@ impl World {
     }
 
     /// When a lease has certainly given back its capacity.
-    fn firm_end(&self, lease: &Lease) -> Option<Instant> {
+    pub(crate) fn firm_end(&self, lease: &Lease) -> Option<Instant> {
         let teardown = self.nodes.get(&lease.node).map(|node| self.teardown_time(node))?;
         match lease.phase {
             Phase::Active => Some(self.last_deadline(lease)?.saturating_add(teardown)),
@@ -68,11 +68,13 @@ impl World {
                 ends.entry(at.max(now)).or_default().push(lease);
             }
         }
+        // Nodes that are protected for another are not counted on.
+        let open = |node: NodeNo| !self.is_protected_from(node, waits.number, waits.spec.priority);
         let demand = waits.demand();
         let mut occupancy = Occupancy::of(self);
         for (start, leases) in ends {
             leases.iter().for_each(|lease| occupancy.lift(lease, true));
-            let in_time = |node: NodeNo| self.ends_before_window(node, start, waits.spec.walltime);
+            let in_time = |node: NodeNo| open(node) && self.ends_before_window(node, start, waits.spec.walltime);
             if let Ok(gang) = self.place_gang(&demand, &waits.spec, &occupancy, now, &in_time) {
                 return Some(AssuredStart { start, nodes: gang.places.iter().map(|place| place.node).collect() });
             }

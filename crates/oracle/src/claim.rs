@@ -28,6 +28,7 @@ pub(crate) struct Claim {
     /// The sequence of the record that made it.
     pub(crate) sequence: u64,
     pub(crate) since: Instant,
+    pub(crate) on_pool_without_gpus: bool,
     pub(crate) until: Option<Instant>,
     /// When it was released, and by which record.
     pub(crate) ended: Option<(Instant, u64)>,
@@ -113,6 +114,7 @@ impl World {
             user,
             sequence,
             since,
+            on_pool_without_gpus: !self.has_gpus(self.nodes[&node].put.pool),
             until,
             ended: None,
             billed_to: None,
@@ -225,14 +227,16 @@ impl World {
     }
 
     /// The intervals in which claims of a tenant, or of all, counted something in budgets.
-    pub(crate) fn claimed_time(&self, of: Option<TenantNo>) -> Vec<(NodeNo, Range<u64>, Counted)> {
+    ///
+    /// With each, whether its pool had no GPUs when it was claimed.
+    pub(crate) fn claimed_time(&self, of: Option<TenantNo>) -> Vec<(NodeNo, bool, Range<u64>, Counted)> {
         let Some((since, _)) = self.claims_count_since() else { return Vec::new() };
         let mut times = Vec::new();
         for claim in self.claims.iter().filter(|claim| of.is_none_or(|of| of == claim.tenant)) {
             for piece in claim.pieces().into_iter().filter(|piece| !piece.counted.is_empty()) {
                 let from = piece.from.max(since).0;
                 let to = piece.to.map_or(u64::MAX, |to| to.0).max(from);
-                times.push((claim.node, from..to, piece.counted));
+                times.push((claim.node, claim.on_pool_without_gpus, from..to, piece.counted));
             }
         }
         times

@@ -164,6 +164,7 @@ impl World {
         node.is_open_to(demand.claimer)
             && demand.node.is_none_or(|named| named == node.put.node)
             && spec.pool.is_none_or(|pool| pool == node.put.pool)
+            && !self.is_paused(demand, node.put.pool)
             && spec.labels.iter().all(|label| node.put.labels.contains(label))
             && self.gang_ttl(node.put.pool, spec).is_some()
     }

@@ -21,11 +21,13 @@ impl World {
         self.check_grant_weighing(granted)?;
         self.check_grant_quotas(record, granted, &facts)?;
         let tag = self.tenants[&facts.tenant].settings.accounting_tag.clone();
+        let on_pool_without_gpus = self.counts_cores(granted.pool);
         for (position, member) in (0u64..).zip(&granted.members) {
             let number = LeaseNo(granted.first_lease.0 + position);
             self.take_number("lease", number.0);
             self.leases.push(Lease {
                 number,
+                on_pool_without_gpus,
                 gang: granted.first_lease,
                 of: None,
                 sensitive: granted.sensitive,
@@ -133,7 +135,7 @@ impl World {
     /// Checks that all quotas allow the grant, and that it names the exceeded soft quotas and the burst that shortened
     /// it. The requested TTL is not recorded: without shortening it was the granted TTL, otherwise it was longer.
     fn check_grant_quotas(&self, record: &Record, granted: &Granted, facts: &RequestFacts) -> Checked {
-        let (ttl, over_soft) = match self.expect_request(facts, record.stamp) {
+        let (ttl, over_soft) = match self.expect_grant(facts, record.stamp) {
             Expected::Granted { ttl, over_soft, .. } => (ttl, over_soft),
             Expected::Denied(cause) => broken!("quota", "must be denied: {cause:?}"),
             Expected::Submitted(..) => broken!("quota", "must wait for its victims"),
@@ -261,12 +263,12 @@ impl World {
             | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectPut(_) | Body::ProjectDeleted(_)
             | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)
-            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
+            | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
             | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_) | Body::Unfenced(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
-            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
+            | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::HeadProtected(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_)
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)

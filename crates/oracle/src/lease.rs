@@ -61,6 +61,8 @@ pub(crate) fn priced_as(granted: &Granted) -> Priority {
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     pub(crate) number: LeaseNo,
+    /// Whether its pool had no GPUs when it was granted, under rules that count cores there.
+    pub(crate) on_pool_without_gpus: bool,
     /// The first lease of its grant; the leases of one request are a gang.
     pub(crate) gang: LeaseNo,
     /// Its allocation, if any.

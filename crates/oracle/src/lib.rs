@@ -41,6 +41,8 @@ mod loss;
 mod nodes;
 mod oracle;
 pub mod placement;
+mod pool_access;
+mod protection;
 mod queue;
 mod quota;
 mod rates;

@@ -94,6 +94,7 @@ impl Oracle {
 
     fn take(&mut self, record: &Record, facts: Option<&RequestFacts>) -> Checked {
         self.check_head(record)?;
+        self.world.begin_minute(record.stamp);
         if self.last_stamp != Some(record.stamp) {
             self.world.placed_in_run.clear();
         }
@@ -128,7 +129,14 @@ impl Oracle {
         self.world.follow_claims(record);
         self.world.follow_episodes(record.stamp);
         self.world.follow_overage(record.stamp);
+        if let Body::QuotaPut(put) = &record.body {
+            self.world.mark_again(put.quota);
+        }
+        if let Body::QuotaUntilReached(ended) = &record.body {
+            self.world.mark_again(ended.quota);
+        }
         self.world.follow_assurances(record);
+        self.world.follow_protections(record);
         if moves_queue(record) || self.world.moves_money(record) {
             self.world.looked = None;
         }
@@ -261,10 +269,16 @@ impl Oracle {
             Body::PoolPlacementPut(body) => world.pool_placement_put(body),
             Body::PoolQueuePut(body) => world.pool_queue_put(body),
             Body::PlacementChanged(body) => world.placement_changed(body, record.stamp),
+            Body::QueueChanged(body) => world.queue_changed(body),
+            Body::HeadProtected(body) => {
+                self.check_rules_version(body.rules_version)?;
+                self.world.head_protected(body)
+            }
             Body::PoolDeleted(body) => world.pool_deleted(body.pool),
             Body::TenantPut(body) => world.tenant_put(body),
             Body::TenantDeleted(body) => world.tenant_deleted(body.tenant),
             Body::ProjectPut(body) => world.project_put(body),
+            Body::ProjectPoolPut(body) => world.project_pool_put(body),
             Body::ProjectDeleted(body) => world.project_deleted(body.project),
             Body::UserPut(body) => world.user_put(body),
             Body::UserDeleted(body) => world.user_deleted(body.user),

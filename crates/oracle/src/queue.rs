@@ -14,12 +14,12 @@ use crate::gang::{Gang, NoGang, Occupancy};
 use crate::quota::Demand;
 use crate::standing::Standing;
 use crate::world::{Node, World};
-use leasehold_model::{AllocationNo, AllocationSpec, Instant, NodeNo, PoolNo, Priority, Span, TenantNo};
+use leasehold_model::{AllocationNo, AllocationSpec, Instant, NodeNo, PoolNo, Priority, Span};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Sorted: the smallest rank goes first.
-pub(crate) type Rank = (Reverse<Priority>, Reverse<Standing>, Instant, AllocationNo);
+pub(crate) type Rank = (Reverse<Priority>, (bool, Reverse<Standing>), Instant, AllocationNo);
 
 /// A line: the allocations that wait for the same nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +48,8 @@ pub(crate) enum Move {
     MakeRoom(AllocationNo, Plan),
     /// Capacity that is reserved for it is complete.
     Fulfil(AllocationNo),
+    /// A head that has waited too long is protected on these nodes.
+    Protect(AllocationNo, Vec<NodeNo>),
 }
 
 /// Why an allocation continues to wait.
@@ -61,14 +63,19 @@ enum Waits {
 
 /// Protects the assured starts of higher-ranked heads.
 pub(crate) struct Guard<'a> {
-    world: &'a World,
+    pub(crate) world: &'a World,
     assured: BTreeMap<Line, Option<AssuredStart>>,
-    now: Instant,
+    /// Who asks: their number, or the last of all, and their priority.
+    pub(crate) who: (AllocationNo, Priority),
+    pub(crate) now: Instant,
 }
 
 impl Guard<'_> {
     /// Whether work of that walltime and priority that starts now may use a node. `None`: only nodes of no head.
     pub(crate) fn allows(&self, node: NodeNo, stay: Option<(Option<Span>, Priority)>) -> bool {
+        if self.is_kept_from(node, stay) {
+            return false;
+        }
         match self.assured.get(&Line::at(&self.world.nodes[&node])) {
             Some(Some(assured)) if assured.nodes.contains(&node) => {
                 let gone = stay.and_then(|(walltime, priority)| self.world.gone_by(node, self.now, walltime, priority));
@@ -80,28 +87,30 @@ impl Guard<'_> {
 
     fn is_empty(&self) -> bool {
         self.assured.values().all(Option::is_none)
+            && self.world.allocations.values().all(|found| found.protected_on.is_empty())
     }
 }
 
 impl World {
     pub(crate) fn rank(&self, waits: &Allocation, now: Instant) -> Rank {
-        let standing = self.standing(waits.tenant, now);
-        (Reverse(waits.spec.priority), Reverse(standing), waits.submitted_at, waits.number)
+        let standing = self.standing_on(waits.tenant, waits.node, waits.spec.pool, now);
+        let lowered = self.is_lowered(&waits.demand(), waits.spec.pool, now);
+        (Reverse(waits.spec.priority), (lowered, Reverse(standing)), waits.submitted_at, waits.number)
     }
 
     pub(crate) fn guard(&self, heads: &Heads, before: Rank, now: Instant) -> Guard<'_> {
         let assured = |rank: &Rank| self.allocations.get(&rank.3).and_then(|waits| self.assured_start(waits, now));
         let heads = heads.iter().filter(|(_, head)| **head < before);
-        Guard { world: self, assured: heads.map(|(line, head)| (*line, assured(head))).collect(), now }
+        let who = (before.3, before.0.0);
+        Guard { world: self, assured: heads.map(|(line, head)| (*line, assured(head))).collect(), who, now }
     }
 
     /// The guard for a request that is made now.
-    pub(crate) fn guard_for(&self, tenant: TenantNo, priority: Priority, now: Instant) -> Guard<'_> {
+    pub(crate) fn guard_for(&self, demand: &Demand, pool: Option<PoolNo>, now: Instant) -> Guard<'_> {
         let heads = self.heads_at(now);
-        if heads.is_empty() {
-            return Guard { world: self, assured: BTreeMap::new(), now };
-        }
-        let rank = (Reverse(priority), Reverse(self.standing(tenant, now)), now, AllocationNo(u64::MAX));
+        let standing = self.standing_on(demand.tenant, demand.node, pool, now);
+        let lowered = self.is_lowered(demand, pool, now);
+        let rank = (Reverse(demand.priority), (lowered, Reverse(standing)), now, AllocationNo(u64::MAX));
         self.guard(&heads, rank, now)
     }
 
@@ -125,7 +134,10 @@ impl World {
         }
         match self.completed_reservation(None) {
             Some(number) => Err(Move::Fulfil(number)),
-            None => Ok(heads),
+            None => match self.head_to_protect(&heads, now) {
+                Some((number, nodes)) => Err(Move::Protect(number, nodes)),
+                None => Ok(heads),
+            },
         }
     }
 

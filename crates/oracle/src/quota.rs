@@ -51,6 +51,15 @@ impl Quota {
             && (further.app_instance != Some(HolderScope::Each) || one.1 == other.1)
     }
 
+    /// As whom it counts the work of these.
+    pub(crate) fn counted_as(&self, (user, app): Who) -> Who {
+        let further = &self.put.scope.further;
+        (
+            user.filter(|_| further.user == Some(HolderScope::Each)),
+            app.filter(|_| further.app_instance == Some(HolderScope::Each)),
+        )
+    }
+
     /// Whether the ruling depends on the node; such quotas filter the candidates (SEMANTICS 4).
     pub(crate) fn depends_on_node(&self) -> bool {
         let scope = &self.put.scope;

@@ -2,12 +2,13 @@
 
 use crate::custody::Claimer;
 use crate::placement::{ClassSeen, NodeSeen, Site, score};
+use crate::queue::Guard;
 use crate::quota::{Demand, Ruling};
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile, ProjectNo,
-    Quanta, QuotaNo, Span, TenantNo, UserNo, WindowNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile,
+    ProjectNo, Quanta, QuotaNo, Span, TenantNo, UserNo, WindowNo,
 };
 use std::cmp::Reverse;
 
@@ -112,6 +113,19 @@ impl RequestFacts {
 
 impl World {
     pub(crate) fn expect_request(&self, facts: &RequestFacts, now: Instant) -> Expected {
+        self.expect_with(facts, self.guard_for(&facts.demand(), facts.pool, now), now)
+    }
+
+    /// The same for facts that were taken from a grant: which pools the request named is not known, and neither is its
+    /// exact rank. It had at most the best one.
+    pub(crate) fn expect_grant(&self, facts: &RequestFacts, now: Instant) -> Expected {
+        let elsewhere = self.standing_on(facts.tenant, None, None, now);
+        let standing = self.standing_on(facts.tenant, facts.node, facts.pool, now).max(elsewhere);
+        let rank = (Reverse(facts.priority), (false, Reverse(standing)), now, AllocationNo(u64::MAX));
+        self.expect_with(facts, self.guard(&self.heads_at(now), rank, now), now)
+    }
+
+    fn expect_with(&self, facts: &RequestFacts, guard: Guard<'_>, now: Instant) -> Expected {
         if let Some(fault) = self.fault_of(facts) {
             return Expected::Refused(fault);
         }
@@ -125,7 +139,6 @@ impl World {
         if let Some(cause) = self.request_cost_refusal(facts, now) {
             return Expected::Denied(cause);
         }
-        let guard = self.guard_for(facts.tenant, facts.priority, now);
         let candidates = self.looked_at(facts);
         let stay = Some((None, facts.priority));
         let fits = |number: &&NodeNo| {
@@ -209,7 +222,8 @@ impl World {
             (sensitive.is_some(), sensitive.unwrap_or_default()),
         ];
         let fault = fault.into_iter().find(|(wrong, _)| *wrong).map(|(_, word)| word);
-        fault.or_else(|| self.fault_of_holder(&facts.demand(), facts.pool))
+        let paused = || self.is_paused_everywhere(&facts.demand(), facts.pool).then_some("pool_paused");
+        fault.or_else(paused).or_else(|| self.fault_of_holder(&facts.demand(), facts.pool))
     }
 
     fn splits_devices(&self, class: ClassNo, quanta: u64) -> bool {
@@ -245,6 +259,7 @@ impl World {
             node.is_open_to(facts.claimer())
                 && facts.node.is_none_or(|asked| asked == *number)
                 && facts.pool.is_none_or(|asked| asked == node.put.pool)
+                && !self.is_paused(&facts.demand(), node.put.pool)
                 && facts.ttl <= self.grant_ttl_max(node.put.pool, facts.priority)
                 && has_labels(node, &facts.labels)
         };

@@ -7,7 +7,7 @@
 use crate::claim::Counted;
 use crate::lease::Lease;
 use crate::world::World;
-use leasehold_model::{Budgets, ClassNo, Instant, NodeNo, ResourceKind, TenantNo};
+use leasehold_model::{Budgets, ClassNo, Instant, NodeNo, PoolNo, ResourceKind, TenantNo};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -62,21 +62,27 @@ impl World {
         leases.filter_map(held).collect()
     }
 
-    /// In 2^-20 GPUs; zero for other classes.
-    fn gpus(&self, class: ClassNo, quanta: u64) -> u128 {
+    /// In 2^-20 units; zero for classes of other kinds. It counts as a million units at most.
+    fn units(&self, kind: ResourceKind, class: ClassNo, quanta: u64) -> u128 {
         match self.classes.get(&class) {
-            Some(spec) if spec.kind == ResourceKind::Gpu => u128::from(quanta) * ONE / u128::from(spec.quanta_per_unit),
+            Some(spec) if spec.kind == kind => {
+                (u128::from(quanta) * ONE / u128::from(spec.quanta_per_unit)).min(ONE << 20)
+            }
             _ => 0,
         }
     }
 
-    fn gpu_time(&self, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
-        let leases = self.leases_held(of).into_iter();
-        let leased: u128 =
-            leases.map(|held| self.gpus(held.lease.class, held.lease.quanta) * overlap(&held.range, window)).sum();
-        let level = |counted: &Counted| counted.iter().map(|(class, quanta)| self.gpus(*class, *quanta)).sum::<u128>();
-        let claims = self.claimed_time(of).into_iter();
-        leased + claims.map(|(_, range, counted)| level(&counted) * overlap(&range, window)).sum::<u128>()
+    /// Time of GPUs, or of cores on pools that had no GPUs when they were granted or claimed.
+    fn time_of(&self, kind: ResourceKind, of: Option<TenantNo>, window: &Range<u64>) -> u128 {
+        let counts = |without_gpus: bool| kind == ResourceKind::Gpu || without_gpus;
+        let leases = self.leases_held(of).into_iter().filter(|held| counts(held.lease.on_pool_without_gpus));
+        let leased =
+            leases.map(|held| self.units(kind, held.lease.class, held.lease.quanta) * overlap(&held.range, window));
+        let level =
+            |counted: &Counted| counted.iter().map(|(class, quanta)| self.units(kind, *class, *quanta)).sum::<u128>();
+        let claims = self.claimed_time(of).into_iter().filter(|(_, without_gpus, _, _)| counts(*without_gpus));
+        leased.sum::<u128>()
+            + claims.map(|(_, _, range, counted)| level(&counted) * overlap(&range, window)).sum::<u128>()
     }
 
     fn node_time(&self, of: TenantNo, window: &Range<u64>) -> u128 {
@@ -84,7 +90,7 @@ impl World {
         let nodes: BTreeSet<NodeNo> = own.iter().map(|held| held.lease.node).collect();
         let on = |node: &NodeNo| Self::time_on(own.iter().filter(|held| held.lease.node == *node), window);
         let claims = self.claimed_time(Some(of)).into_iter();
-        nodes.iter().map(on).sum::<u128>() + claims.map(|(_, range, _)| ONE * overlap(&range, window)).sum::<u128>()
+        nodes.iter().map(on).sum::<u128>() + claims.map(|(_, _, range, _)| ONE * overlap(&range, window)).sum::<u128>()
     }
 
     /// Merges leases into one interval if one was granted before the end of another was recorded.
@@ -114,7 +120,55 @@ impl World {
         let days = self.budgets.get(&tenant).map_or(Budgets::NONE.period_days, |budgets| budgets.period_days);
         let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR;
         let window = start..now.0 / MINUTE * MINUTE;
-        (self.gpu_time(Some(tenant), &window), self.node_time(tenant, &window), self.gpu_time(None, &window))
+        let gpu_time = |of| self.time_of(ResourceKind::Gpu, of, &window);
+        (gpu_time(Some(tenant)), self.node_time(tenant, &window), gpu_time(None))
+    }
+
+    /// The same for core time on pools without GPUs: that of the tenant, and that of all.
+    fn core_spending(&self, tenant: TenantNo, now: Instant) -> (u128, u128) {
+        let days = self.budgets.get(&tenant).map_or(Budgets::NONE.period_days, |budgets| budgets.period_days);
+        let start = (now.0 / HOUR).saturating_sub(u64::from(days) * 24) * HOUR;
+        let window = start..now.0 / MINUTE * MINUTE;
+        let core_time = |of| self.time_of(ResourceKind::Cpu, of, &window);
+        (core_time(Some(tenant)), core_time(None))
+    }
+
+    /// Whether the core time of a lease that is granted now counts.
+    pub(crate) fn counts_cores(&self, pool: PoolNo) -> bool {
+        self.rules_version.is_none_or(|version| version >= 4) && !self.has_gpus(pool)
+    }
+
+    pub(crate) fn has_gpus(&self, pool: PoolNo) -> bool {
+        let is_gpu = |class: &ClassNo| self.classes[class].kind == ResourceKind::Gpu;
+        let mut nodes = self.nodes.values().filter(|node| node.put.pool == pool);
+        nodes.any(|node| node.put.capacity.iter().any(|(class, quanta)| is_gpu(class) && quanta.0 > 0))
+    }
+
+    /// The standing for work that may use a node, a pool or, without either, any pool. Without GPUs there, the share is
+    /// one of core time (SEMANTICS 11).
+    pub(crate) fn standing_on(
+        &self,
+        tenant: TenantNo,
+        node: Option<NodeNo>,
+        pool: Option<PoolNo>,
+        now: Instant,
+    ) -> Standing {
+        let pool = node.and_then(|node| self.nodes.get(&node)).map(|node| node.put.pool).or(pool);
+        let mut pools = self.pools.keys().filter(|number| pool.is_none_or(|pool| pool == **number));
+        let (factor, deficit) = self.standing(tenant, now);
+        if pools.any(|pool| self.has_gpus(*pool)) {
+            return (factor, deficit);
+        }
+        let (own, all) = self.core_spending(tenant, now);
+        (factor, self.deficit(tenant, own, all))
+    }
+
+    /// The target share minus the share.
+    fn deficit(&self, tenant: TenantNo, own: u128, all: u128) -> i128 {
+        let share = (own * ONE).checked_div(all).unwrap_or(0).min(ONE);
+        let target = self.budgets.get(&tenant).and_then(|budgets| budgets.fair_share).unwrap_or(0);
+        let signed = |amount: u128| i128::try_from(amount).expect("at most one");
+        signed(u128::from(target) * ONE / 1000) - signed(share)
     }
 
     pub(crate) fn standing(&self, tenant: TenantNo, now: Instant) -> Standing {
@@ -123,9 +177,6 @@ impl World {
         let of_gpus =
             budgets.gpu_hours.map(|hours| factor(gpu, hours.saturating_add(budgets.burst_allowance.unwrap_or(0))));
         let of_nodes = budgets.node_hours.map(|hours| factor(node, hours));
-        let share = (gpu * ONE).checked_div(all).unwrap_or(0).min(ONE);
-        let target = u128::from(budgets.fair_share.unwrap_or(0)) * ONE / 1000;
-        let signed = |amount: u128| i128::try_from(amount).expect("at most one");
-        (of_gpus.unwrap_or(ONE).min(of_nodes.unwrap_or(ONE)), signed(target) - signed(share))
+        (of_gpus.unwrap_or(ONE).min(of_nodes.unwrap_or(ONE)), self.deficit(tenant, gpu, all))
     }
 }

@@ -217,8 +217,11 @@ impl World {
         }
         let project = caller.project.expect("it was looked at");
         let spec = self.in_order(spec);
-        let guard = self.guard_for(tenant, spec.priority, now);
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
+        let guard = self.guard_for(&demand, spec.pool, now);
+        if self.is_paused_everywhere(&demand, spec.pool) {
+            return Err("pool_paused");
+        }
         if let Some(fault) = self.fault_of_holder(&demand, spec.pool) {
             return Err(fault);
         }

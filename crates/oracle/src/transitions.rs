@@ -20,7 +20,7 @@ use leasehold_model::{
 };
 
 impl World {
-    fn allocation(&mut self, number: AllocationNo) -> Result<&mut Allocation, Broken> {
+    pub(crate) fn allocation(&mut self, number: AllocationNo) -> Result<&mut Allocation, Broken> {
         let allocation = found!(self.allocations.get_mut(&number), "unknown-allocation", "there is no {number}");
         Ok(allocation)
     }
@@ -45,6 +45,7 @@ impl World {
             record.body,
             Body::PreemptionDecided(_)
                 | Body::ReservationTakenOver(_)
+                | Body::HeadProtected(_)
                 | Body::ReservationDropped(_)
                 | Body::AllocationPlaced(_)
                 | Body::AllocationSuspended(_)
@@ -71,9 +72,9 @@ impl World {
             broken!("submission-of-invalid", "must be refused: {fault}");
         }
         demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels must be sorted");
-        let guard = self.guard_for(tenant, spec.priority, record.stamp);
         let gang = Demand::of_gang(tenant, project, identity.user, spec);
         let demand = Demand { node: submitted.node, ..gang };
+        let guard = self.guard_for(&demand, spec.pool, record.stamp);
         let allow = |node| guard.allows(node, Some((spec.walltime, spec.priority)));
         let gang = self.place_gang(&demand, spec, &Occupancy::of(self), record.stamp, &allow).ok();
         let number = AllocationNo(record.sequence);
@@ -93,6 +94,8 @@ impl World {
             first_lease: LeaseNo(0),
             checkpointed: false,
             ends: None,
+            queued_at: record.stamp,
+            protected_on: Vec::new(),
             requeues: 0,
             reservation: None,
         };
@@ -160,12 +163,14 @@ impl World {
         let expires_at = record.stamp.saturating_add(granted.ttl);
         demand!(bound.is_none_or(|bound| expires_at <= bound), "walltime", "{number} past {bound:?}");
         let tag = self.tenants[&tenant].settings.accounting_tag.clone();
+        let on_pool_without_gpus = self.counts_cores(granted.pool);
         for (position, member) in (0u64..).zip(&granted.members) {
             let number_of_lease = LeaseNo(granted.first_lease.0 + position);
             self.check_new_number("lease", number_of_lease.0)?;
             self.take_number("lease", number_of_lease.0);
             self.leases.push(Lease {
                 number: number_of_lease,
+                on_pool_without_gpus,
                 gang: granted.first_lease,
                 of: Some(number),
                 sensitive: granted.sensitive,
@@ -234,6 +239,7 @@ impl World {
         found.state = state;
         found.ends = None;
         found.requeues += u32::from(state == AllocationState::Pending);
+        found.queued_at = record.stamp;
         Ok(())
     }
 

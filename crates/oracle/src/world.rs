@@ -8,6 +8,7 @@ use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::loss::Loss;
+use crate::pool_access::MinuteUse;
 use crate::queue::Heads;
 use crate::window::Window;
 use leasehold_model::body::{
@@ -15,8 +16,8 @@ use leasehold_model::body::{
     TokenIssued, UserPut,
 };
 use leasehold_model::{
-    AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolNo, Priority, ProjectNo,
-    QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights, WindowNo,
+    AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolAccess, PoolNo, Priority,
+    ProjectNo, QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights, WindowNo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,6 +102,12 @@ pub(crate) struct World {
     pub(crate) rules_version: Option<u32>,
     /// The instant and the sequence of the first start with rules version 4.
     pub(crate) rules_4_since: Option<(Instant, u64)>,
+    /// How long a head waits before it is protected.
+    pub(crate) head_wait_max: Span,
+    /// How the work of projects is admitted to pools, where that is not as usual.
+    pub(crate) pool_access: BTreeMap<(ProjectNo, PoolNo), PoolAccess>,
+    /// The minute of the last record, and what each quota's holders used before the first record of that minute.
+    pub(crate) minute_use: (u64, MinuteUse),
     /// The most nodes that may be claimed or being wiped.
     pub(crate) sensitive_pool_size: Option<u64>,
     pub(crate) classes: BTreeMap<ClassNo, ClassSpec>,
@@ -156,6 +163,9 @@ impl World {
             settings,
             rules_version: None,
             rules_4_since: None,
+            head_wait_max: Span::from_secs(3600),
+            pool_access: BTreeMap::new(),
+            minute_use: (0, MinuteUse::new()),
             sensitive_pool_size: None,
             classes: BTreeMap::new(),
             pools: BTreeMap::new(),

@@ -231,6 +231,7 @@ impl Tally {
             | Body::AllocationRequeued(_)
             | Body::Preempted(_)
             | Body::ReservationDropped(_)
+            | Body::HeadProtected(_)
             | Body::Unknown { .. } => {}
         }
         Ok(())

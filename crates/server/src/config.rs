@@ -56,6 +56,7 @@ pub const KEYS: &[&str] = &[
     "engine.idempotency_window",
     "engine.heat_half_life",
     "engine.sensitive_pool_size",
+    "engine.head_wait_max",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -250,6 +251,8 @@ pub struct Engine {
     #[serde(deserialize_with = "maybe_span")]
     pub heat_half_life: Option<Span>,
     pub sensitive_pool_size: Option<u64>,
+    #[serde(deserialize_with = "maybe_span")]
+    pub head_wait_max: Option<Span>,
 }
 
 impl Engine {
@@ -263,6 +266,7 @@ impl Engine {
             idempotency_window: self.idempotency_window.unwrap_or(in_force.idempotency_window),
             heat_half_life: self.heat_half_life.unwrap_or(in_force.heat_half_life),
             sensitive_pool_size: self.sensitive_pool_size.or(in_force.sensitive_pool_size),
+            head_wait_max: self.head_wait_max.unwrap_or(in_force.head_wait_max),
         }
     }
 }

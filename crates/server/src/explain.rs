@@ -193,6 +193,7 @@ impl Explainer<'_> {
     fn queue(place: &QueueStanding) -> api::QueuePlace {
         api::QueuePlace {
             position: place.waits.position,
+            deprioritised: !place.standing.is_preferred,
             budget_factor: fraction(u64::from(place.standing.factor)),
             fair_share_deficit: decimal(i128::from(place.standing.deficit), 1 << 20),
             starts_by: place.waits.assured_start.as_ref().map(|assured| When(assured.start)),

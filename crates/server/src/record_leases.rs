@@ -83,6 +83,7 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
         | Body::ReservationTakenOver(_)
+        | Body::HeadProtected(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

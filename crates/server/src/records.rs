@@ -165,6 +165,7 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
         | Body::ReservationTakenOver(_)
+        | Body::HeadProtected(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

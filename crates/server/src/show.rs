@@ -75,6 +75,12 @@ pub(crate) fn project(state: &State, number: ProjectNo) -> Option<api::Project> 
         tenant: tenant_name(state, project.tenant),
         tenant_id: project.tenant.0,
         live_leases: project.leases,
+        pool_access: state
+            .pool_access_of(number)
+            .filter_map(|(pool, access)| {
+                Some(api::ProjectPoolAccess { pool: state.pool(pool)?.name.to_string(), access })
+            })
+            .collect(),
     })
 }
 

@@ -7,7 +7,7 @@ use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
 use leasehold_cell::Sealed;
-use leasehold_engine::{Allocation, Readers, State, WaitReason};
+use leasehold_engine::{Allocation, Protection, Readers, State, WaitReason};
 use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{
     AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, Quanta, Record, quantity,
@@ -166,6 +166,8 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
         ahead: None,
         ahead_starts_by: None,
         nodes: Vec::new(),
+        protected_on: Vec::new(),
+        endless_lease_id: None,
     };
     let detail = match waits.reason {
         WaitReason::Quota(cause) => {
@@ -212,9 +214,12 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
             shown.reason = api::WaitReason::Behind;
             let first = state.allocation(ahead).filter(|first| caller.sees_project(first.tenant, first.project));
             shown.ahead = first.map(|first| first.number.into());
-            shown.ahead_starts_by = Some(When(start));
+            shown.ahead_starts_by = start.map(When);
             let who = first.map_or_else(|| "a higher-ranked allocation".to_owned(), |first| first.number.to_string());
-            format!("would delay {who}, which starts by {}", When(start))
+            match start {
+                Some(start) => format!("would delay {who}, which starts by {}", When(start)),
+                None => format!("would delay {who}, for which nodes are protected"),
+            }
         }
         WaitReason::Victims { nodes } => {
             shown.reason = api::WaitReason::Victims;
@@ -233,10 +238,33 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
             (shown.used, shown.limit) = (Some(used), Some(limit));
             format!("{used} quanta were evicted for its tenant within the hour, and the limit is {limit}")
         }
+        WaitReason::Paused => {
+            shown.reason = api::WaitReason::Paused;
+            "its project is paused on every pool that it may use".to_owned()
+        }
         WaitReason::Due => "nothing prevents it from starting; it starts on the next scheduling pass".to_owned(),
     };
-    shown.detail = sentence(&format!("{}, {detail}", ordinal(waits.position)));
+    let protection = waits.protection.map_or_else(String::new, |found| protection(state, caller, found, &mut shown));
+    shown.detail = sentence(&format!("{}, {detail}{protection}", ordinal(waits.position)));
     Some(shown)
+}
+
+/// Where an allocation is protected, or what keeps it from being protected.
+fn protection(state: &Readers, caller: &Caller, found: Protection, shown: &mut api::Waiting) -> String {
+    match found {
+        Protection::On(nodes) => {
+            let nodes = nodes.iter().filter_map(|node| state.node(*node));
+            shown.protected_on = nodes.map(|node| node.name.to_string()).collect();
+            format!("; it is protected on {}", shown.protected_on.join(", "))
+        }
+        Protection::EndlessLease(number) => {
+            let lease = state.lease(number);
+            let seen = lease.filter(|lease| caller.sees_project(lease.tenant, lease.project));
+            shown.endless_lease_id = seen.map(|lease| lease.number.to_string());
+            let who = seen.map_or_else(|| "a lease of another tenant".to_owned(), |lease| lease.number.to_string());
+            format!("; it is not protected, because {who} has neither a walltime nor a maximum lifetime")
+        }
+    }
 }
 
 fn no_room(

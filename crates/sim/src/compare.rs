@@ -145,7 +145,7 @@ fn custody(custody: Custody) -> leasehold_oracle::Custody {
     match custody {
         Custody::Open => Told::Open,
         Custody::Claimed(claim) => {
-            let leasehold_engine::Claim { by, project, since, sequence, until } = claim;
+            let leasehold_engine::Claim { by, project, since, sequence, until, .. } = claim;
             Told::Claimed { tenant: by.tenant, project, user: by.user, since, sequence, until }
         }
         Custody::Wiping { since, limit_at, claim } => {

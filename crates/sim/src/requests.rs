@@ -3,14 +3,14 @@
 use crate::{ceilings, claims, gangs, losses, maintenance, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
-    ReleaseOne, RenewOne, RequestLease, Revoke,
+    ReleaseOne, RenewOne, RequestLease, Revoke, SetPoolAccess,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::{
     Activity, AppInstanceNo, ClassNo, ClassSpec, FurtherScope, HolderScope, Identity, Instant, LeaseNo, LimitKind,
-    Measure, Name, NodeNo, NodeScope, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
-    ResourceKind, Sensitivity, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo, Weights,
+    Measure, Name, NodeNo, NodeScope, PoolAccess, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope,
+    Reason, ResourceKind, Sensitivity, Span, Strategy, TeardownMode, TenantNo, TenantSettings, UserNo, Weights,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::RequestFacts;
@@ -66,6 +66,8 @@ fn settings(dice: &mut Dice) -> Settings {
         idempotency_window: Span::from_secs(600 + dice.below(1200)),
         heat_half_life: Span::from_millis(1000 + dice.below(600_000)),
         sensitive_pool_size: dice.one_in(3).then(|| dice.below(4)),
+        // Mostly so short that heads are protected.
+        head_wait_max: Span::from_secs(if dice.one_in(4) { 3600 } else { 1 + dice.below(120) }),
     }
 }
 
@@ -416,7 +418,7 @@ fn changed_quota(state: &State, now: Instant, dice: &mut Dice) -> Command {
 
 fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
     let node = NodeNo(small(dice, 5));
-    match dice.below(18) {
+    match dice.below(19) {
         0 => Command::DrainNode(node.into()),
         1 | 2 => Command::ResumeNode(node.into()),
         3 => Command::LoseNode(LoseNode { node, last_seen: Instant(now.0.saturating_sub(dice.below(20_000_000_000))) }),
@@ -441,6 +443,11 @@ fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
             Command::PutProject(PutProject { project: None, tenant: TenantNo(small(dice, 4)), name: name(&project) })
         }
         15 => Command::DeleteUser(UserNo(small(dice, 5))),
+        17 => {
+            let access = *dice.pick(PoolAccess::ALL);
+            let (project, pool) = (ProjectNo(small(dice, 6)), PoolNo(small(dice, 2)));
+            Command::SetPoolAccess(SetPoolAccess { project, pool, access })
+        }
         16 => Command::PutUser(PutUser { user: None, tenant: TenantNo(small(dice, 3)), name: name("dan") }),
         _ => {
             let pool = PoolNo(small(dice, 2));

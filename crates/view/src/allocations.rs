@@ -1,6 +1,6 @@
 //! Allocations and preemptions as JSON.
 
-use super::body::{amount, denial_cause, labels};
+use super::body::{amount, denial_cause, labels, nodes};
 use super::correlation::correlation_id;
 use super::object::{Object, count, devices};
 use super::{Directory, placement};
@@ -55,6 +55,9 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
             .leases("victims", &body.victims.0)
             .leases("awaited", &body.awaited.0)
             .field("dropped", body.dropped.iter().map(|number| Value::from(number.to_string())).collect::<Value>()),
+        Body::HeadProtected(body) => of(shown, body.allocation)
+            .field("rules_version", body.rules_version)
+            .field("nodes", nodes(directory, &body.nodes)),
         #[rustfmt::skip]
         Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
@@ -62,7 +65,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
         | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_) | Body::QuotaPut(_)
         | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::RateCardPut(_) | Body::RateCardDeleted(_)
-        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_)
+        | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
         | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)

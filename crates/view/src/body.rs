@@ -77,6 +77,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .named("pool", put.pool)
             .field("weights", put.weights.map(|weights| placement::weights(directory, weights))),
         Body::PlacementChanged(settings) => new().span("heat_half_life", settings.heat_half_life),
+        Body::ProjectPoolPut(put) => {
+            new().named("project", put.project).named("pool", put.pool).field("access", put.access.word())
+        }
+        Body::QueueChanged(settings) => new().span("head_wait_max", settings.head_wait_max),
         Body::PoolDeleted(gone) => new().named("pool", gone.pool),
         Body::TenantPut(put) => new()
             .named("tenant", put.tenant)
@@ -191,6 +195,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
         | Body::ReservationTakenOver(_)
+        | Body::HeadProtected(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)
@@ -224,7 +229,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
     .done()
 }
 
-fn nodes(directory: &Directory, nodes: &Nodes) -> Value {
+pub(crate) fn nodes(directory: &Directory, nodes: &Nodes) -> Value {
     nodes.0.iter().map(|node| Object::new(directory).named("node", *node).done()).collect()
 }
 

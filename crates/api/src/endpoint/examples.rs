@@ -10,6 +10,7 @@ pub(crate) fn example(name: &str) -> Option<Value> {
         "TenantChange" => json!({ "max_nodes": 200, "accounting_tag": null }),
         "NewProject" => json!({ "name": "lattice", "tenant": "physics" }),
         "ProjectChange" => json!({ "name": "lattice-2" }),
+        "PoolAccessChange" => json!({ "pool": "training", "access": "paused" }),
         "CeilingChange" => json!({ "amount": "1500", "mode": "hard", "currency": "EUR" }),
         "NewUser" => json!({ "name": "ada", "tenant": "physics" }),
         "UserChange" => json!({ "name": "ada-l" }),

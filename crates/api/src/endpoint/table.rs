@@ -47,6 +47,9 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[(tenant whose_project)] body ProjectChange => 200 ProjectPut }
     delete_project { "Delete a project that has no leases and no allocations"
         Delete "/api/v1/projects/" {project} for ADMINS query[(tenant whose_project)] => 200 Changed }
+    set_pool_access { "Set how the work of a project is admitted to a pool"
+        Put "/api/v1/projects/" {project} "/pool-access" for QUOTA_AUTHORITY
+            query[(tenant whose_project)] body PoolAccessChange => 200 ProjectPut }
     list_ceilings { "List the cost ceilings of a project and its app instances"
         Get "/api/v1/projects/" {project} "/ceilings" for TENANCY
             query[(tenant whose_project) page] => 200 CeilingList }

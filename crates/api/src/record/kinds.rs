@@ -232,9 +232,20 @@ pub(super) const KINDS: &[Kind] = &[
         &["allocation_id", "priority", "rules_version", "places", "victims", "awaited", "dropped"],
     ),
     kind(
+        "head.protected",
+        "An allocation has waited too long, and others are kept from the nodes on which it will start.",
+        &["allocation_id", "rules_version", "nodes"],
+    ),
+    kind(
         "pool.queue_put",
         "The limits of a pool on evictions and requeues changed.",
         &["pool", "min_runtime_before_eviction", "requeue_limit"],
+    ),
+    kind("settings.queue_changed", "The settings of the queue changed.", &["head_wait_max"]),
+    kind(
+        "project.pool_put",
+        "How the work of a project is admitted to a pool was set.",
+        &["project", "pool", "access"],
     ),
     kind(
         "lease.end_corrected",

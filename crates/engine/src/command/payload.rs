@@ -26,6 +26,7 @@ macro_rules! plain_commands {
             | Command::DeleteTenant(_)
             | Command::UpdateTenant(_)
             | Command::PutProject(_)
+            | Command::SetPoolAccess(_)
             | Command::DeleteProject(_)
             | Command::PutUser(_)
             | Command::DeleteUser(_)

@@ -161,6 +161,9 @@ impl<'a> RequestContext<'a> {
 
     /// Where a quota counts by user or app instance, requests must name them (SEMANTICS 11).
     pub(super) fn check_named_holder(&self, ask: &Ask<'_>) -> Result<(), Refusal> {
+        if self.view.is_paused_everywhere(ask) {
+            return Err(Refusal::PoolPaused { project: ask.project });
+        }
         match self.view.missing_holder(ask) {
             None => Ok(()),
             Some((quota, Missing::User)) => Err(Refusal::QuotaNeedsUser { quota }),

@@ -29,7 +29,7 @@ impl Draft<'_> {
         }
         self.check_sensitive_pool(&nodes)?;
         let by = Claimer { tenant, user };
-        let claim = Claim { by, project, since: self.now, sequence: self.state().size(), until };
+        let claim = Claim { by, project, since: self.now, sequence: self.state().size(), until, counts_cores: false };
         let claimed: Vec<ClaimedNode> =
             nodes.0.iter().filter_map(|node| self.state().claimed_as(claim, *node)).collect();
         self.check_claim_quotas(tenant, &claimed)?;

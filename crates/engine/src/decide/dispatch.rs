@@ -4,26 +4,27 @@
 //! It runs before each command and after capacity became free. An additional pass changes nothing, because its
 //! decisions depend only on the state and the current minute.
 
+use super::guard::{AssuredStarts, ComputedStarts};
 use super::{Draft, Engine};
 use crate::allocation::Allocation;
 use crate::ask::{Allow, Ask};
-use crate::assured_start::{AssuredStart, Stay};
 use crate::gang::{Gang, NoGang};
 use crate::holder::by_holder;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::{Placed, Tentative, Wanted};
 use crate::preempt::Plan;
+use crate::protection::own_lines;
 use crate::queue::{Line, Rank, ShapeKey};
 use crate::reservation::Reservation;
 use crate::scheduler::{Blocked, Shape};
-use crate::view::View;
 use leasehold_model::body::{
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, Members,
+    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationSuspended, Body, Granted, HeadProtected, Members,
     PreemptionDecided, ReservationDropped, ReservationTakenOver, Revoked,
 };
 use leasehold_model::{
-    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, Priority, RULES_VERSION, Reason, Record,
+    AllocationNo, AttemptEnd, Batch, Identity, Instant, LeaseNo, NodeNo, PoolAccess, Priority, RULES_VERSION, Reason,
+    Record,
 };
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -274,7 +275,8 @@ impl Engine {
             let node = self.state.node(place.node)?;
             // The limits of the pool may have changed since the eviction.
             self.state.ttl_in(self.state.pool(node.pool)?, &ask)?;
-            if !node.is_free_of_windows(now, ask.walltime) {
+            let is_paused = self.state.pool_access.of(ask.project, node.pool) == PoolAccess::Paused;
+            if is_paused || !node.is_free_of_windows(now, ask.walltime) {
                 return None;
             }
             let wanted = Wanted { tentative: &tentative, ..Wanted::one(&ask, &of_nodes) };
@@ -306,12 +308,19 @@ impl Engine {
         }
         self.unblock(now);
         // Assured starts remain valid until capacity is taken or freed.
-        let mut computed = ComputedStarts::new();
+        let mut computed = ComputedStarts::default();
         loop {
             let next = self.first_in(now, |_, shape| shape.blocked.is_none());
             let complete = self.complete_reservation(next.as_ref().map(|((Reverse(priority), ..), _)| *priority));
             if next.is_none() && complete.is_none() {
-                break;
+                let Some((head, nodes)) = self.head_to_protect(now) else { break };
+                if self.state.size() >= limit {
+                    return false;
+                }
+                self.protect(head, nodes, now, out);
+                computed = ComputedStarts::default();
+                self.unblock(now);
+                continue;
             }
             if self.state.size() >= limit {
                 return false;
@@ -324,7 +333,7 @@ impl Engine {
             if acted == Acted::Nothing {
                 continue;
             }
-            computed.clear();
+            computed = ComputedStarts::default();
             if self.a_timer_is_due(now) {
                 return true;
             }
@@ -339,7 +348,6 @@ impl Engine {
                 self.unblock(now);
             }
         }
-        self.scheduler.heads = self.heads(now, None);
         let scheduler = &mut self.scheduler;
         (scheduler.recheck_all, scheduler.queue_changed) = (false, false);
         scheduler.provisional =
@@ -348,9 +356,32 @@ impl Engine {
         true
     }
 
+    /// Finds the heads of the lines. Returns the first of them that has waited too long, and the nodes on which it is
+    /// to be protected (SEMANTICS 11).
+    fn head_to_protect(&mut self, now: Instant) -> Option<(AllocationNo, Vec<NodeNo>)> {
+        self.scheduler.heads = self.heads(now, None);
+        let heads = &self.scheduler.heads;
+        heads.values().find_map(|head| {
+            let waits = self.state.allocation(head.3)?;
+            if !waits.protected_on.is_empty() || !self.state.waited_too_long(waits, now) {
+                return None;
+            }
+            let lines = own_lines(&self.state, heads, waits.number);
+            Some((waits.number, self.view().set_to_protect(waits, &lines, now)?))
+        })
+    }
+
+    fn protect(&mut self, allocation: AllocationNo, nodes: Vec<NodeNo>, now: Instant, out: &mut Batch) {
+        let identity = self.state.allocation(allocation).expect("a head exists").identity();
+        let nodes = nodes.into_iter().collect();
+        self.act(now, out, |draft| {
+            draft.emit_for(&identity, HeadProtected { allocation, rules_version: RULES_VERSION, nodes });
+        });
+    }
+
     /// The highest-ranked waiting allocation in the shapes that satisfy `which`.
     fn first_in(&mut self, now: Instant, which: impl Fn(&ShapeKey, &Shape) -> bool) -> Option<(Rank, ShapeKey)> {
-        self.scheduler.first(which, &|tenant| self.state.standing(tenant, now))
+        self.scheduler.first(which, &self.state, now)
     }
 
     /// The head of each line, the first allocation that finds no capacity, if it goes before the given rank.
@@ -419,11 +450,11 @@ impl Engine {
     ) -> Acted {
         let waits = self.state.allocation(rank.3).expect("a waiting allocation exists").clone();
         let heads = self.heads(now, Some(rank));
-        let is_first = heads.is_empty();
+        let is_first = heads.is_empty() && self.state.queue.protected_nodes.is_empty();
         let known = self.scheduler.planned_for(&self.state, waits.number).filter(|_| is_first);
         let assured = AssuredStarts { heads, computed: RefCell::new(std::mem::take(computed)) };
         let anywhere = Ask::of(&waits, now);
-        let allow = |node: &Node| assured.allow(self.view(), node, now, Some(anywhere.stay()));
+        let allow = |node: &Node| assured.allow(self.view(), node, now, anywhere.stay());
         let ask = Ask { allow: Some(&allow as Allow<'_>).filter(|_| !is_first), ..anywhere };
         match self.view().place_gang(&ask, &mut Tentative::default()) {
             Ok(gang) => {
@@ -442,7 +473,7 @@ impl Engine {
             Err(NoGang::Room) => {}
         }
         // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
-        let spare = |node: &Node| assured.allow(self.view(), node, now, None);
+        let spare = |node: &Node| assured.allow(self.view(), node, now, anywhere.stay_after_eviction());
         let spared = Ask { allow: Some(&spare as Allow<'_>).filter(|_| !is_first), ..anywhere };
         let blocked = match self.view().plan_for(&spared, known) {
             Some(Ok(plan)) => {
@@ -480,87 +511,4 @@ enum Acted {
     Took,
     /// Capacity that was reserved is free.
     Freed,
-}
-
-/// The assured starts of the heads of the lines, computed on demand.
-pub(crate) struct AssuredStarts {
-    pub(crate) heads: BTreeMap<Line, Rank>,
-    computed: RefCell<ComputedStarts>,
-}
-
-/// Assured starts by allocation; `None` for those that have none.
-type ComputedStarts = BTreeMap<AllocationNo, Option<AssuredStart>>;
-
-impl AssuredStarts {
-    pub(crate) fn new(heads: BTreeMap<Line, Rank>) -> Self {
-        Self { heads, computed: RefCell::default() }
-    }
-
-    /// When a head starts at the latest.
-    pub(crate) fn start_of(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<Instant> {
-        self.computed_for(view, head, now).map(|assured| assured.start)
-    }
-
-    fn computed_for(&self, view: View<'_>, head: AllocationNo, now: Instant) -> Option<AssuredStart> {
-        let compute = || view.allocation(head).and_then(|waits| view.assured_start(waits, now));
-        self.computed.borrow_mut().entry(head).or_insert_with(compute).clone()
-    }
-
-    /// Whether work that stays for so long may use a node without delaying the head of its line. `None`: it may not use
-    /// the nodes of the head at all.
-    pub(crate) fn allow(&self, view: View<'_>, node: &Node, now: Instant, stay: Option<Stay>) -> bool {
-        let Some((_, _, _, number)) = self.heads.get(&Line::at(node)) else { return true };
-        let mut computed = self.computed.borrow_mut();
-        let assured = computed.entry(*number).or_insert_with(|| {
-            let waits = view.allocation(*number)?;
-            view.assured_start(waits, now)
-        });
-        let Some(assured) = assured else { return true };
-        !assured.nodes.contains(&node.number)
-            || stay.and_then(|stay| view.gone_by(node, now, stay)).is_some_and(|gone| gone <= assured.start)
-    }
-}
-
-/// A filter for the nodes that may be used.
-pub(crate) type Guard<'s> = Box<dyn Fn(&Node) -> bool + 's>;
-
-impl<'a> View<'a> {
-    /// The eviction plan for an ask that finds no capacity, if it may evict. `known` is a plan that was made on the
-    /// same state for the same nodes.
-    pub(crate) fn plan_for(&self, ask: &Ask<'_>, known: Option<Plan>) -> Option<Result<Plan, Blocked>> {
-        if !self.could_evict(ask) {
-            return None;
-        }
-        let (_, of_nodes) = self.admission(ask).ok()?;
-        let plan = || self.plan_preemption(ask, &of_nodes);
-        // Verdicts of quotas about a node can change with time alone.
-        let known = known.filter(|_| of_nodes.is_empty());
-        debug_assert!(known.is_none() || known == plan(), "the known plan was made on the same state");
-        let plan = known.or_else(plan)?;
-        let tenant = self.tenant(ask.tenant).expect("an allocation's tenant exists");
-        let limit = tenant.settings.max_evicted_quanta_per_hour;
-        let after = tenant.evicted(ask.now).saturating_add(plan.quanta);
-        Some(if limit.is_none_or(|limit| after <= limit) { Ok(plan) } else { Err(Blocked::Evictions) })
-    }
-
-    /// The nodes that an ask may use without delaying those of `heads` that go before it. `None`: all nodes.
-    pub(crate) fn guard(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
-        self.guard_for(heads, ask, Some(ask.stay()))
-    }
-
-    /// The nodes on which an ask may evict: not those of an assured start of `heads` that go before it.
-    pub(crate) fn sparing(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>) -> Option<Guard<'a>> {
-        self.guard_for(heads, ask, None)
-    }
-
-    fn guard_for(&self, heads: &BTreeMap<Line, Rank>, ask: &Ask<'_>, stay: Option<Stay>) -> Option<Guard<'a>> {
-        if heads.is_empty() {
-            return None;
-        }
-        let rank = self.rank(ask);
-        let before = heads.iter().filter(|(_, head)| **head < rank);
-        let assured = AssuredStarts::new(before.map(|(line, head)| (*line, *head)).collect());
-        let (view, now) = (*self, ask.now);
-        Some(Box::new(move |node| assured.allow(view, node, now, stay)))
-    }
 }

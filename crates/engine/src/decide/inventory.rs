@@ -7,7 +7,7 @@ use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
     ClassPut, NodeDeleted, NodeDrained, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
-    PoolPlacementPut, PoolPut, PoolQueuePut, SensitiveChanged, SettingsChanged,
+    PoolPlacementPut, PoolPut, PoolQueuePut, QueueChanged, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
     CLASSES_PER_NODE_MAX, DEVICES_PER_CLASS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LABELS_PER_NODE_MAX,
@@ -249,6 +249,7 @@ impl Draft<'_> {
         in_range("ttl_max", s.ttl_max, TTL_MAX)?;
         in_range("teardown_deadline", s.teardown_deadline, LIMIT_SPAN_MAX)?;
         in_range("node_timeout", s.node_timeout, LIMIT_SPAN_MAX)?;
+        in_range("head_wait_max", s.head_wait_max, LIMIT_SPAN_MAX)?;
         let heat_half_life = s.heat_half_life;
         // A window that an earlier version allowed may stay as it is.
         let window_min = IDEMPOTENCY_SURE.min(self.state().settings.idempotency_window);
@@ -276,6 +277,9 @@ impl Draft<'_> {
         }
         if heat_half_life != self.state().settings.heat_half_life {
             self.plain(PlacementChanged { heat_half_life });
+        }
+        if s.head_wait_max != self.state().settings.head_wait_max {
+            self.plain(QueueChanged { head_wait_max: s.head_wait_max });
         }
         Ok(())
     }

@@ -2,12 +2,12 @@
 
 use super::Draft;
 use super::inventory::{free_name, number};
-use crate::command::{PutProject, PutTenant, PutUser, UpdateTenant};
+use crate::command::{PutProject, PutTenant, PutUser, SetPoolAccess, UpdateTenant};
 use crate::refusal::Refusal;
 use crate::state::Tenant;
 use leasehold_model::body::{
-    Body, BudgetsPut, ProjectDeleted, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut, UserDeleted,
-    UserPut,
+    Body, BudgetsPut, ProjectDeleted, ProjectPoolPut, ProjectPut, QuotaDeleted, QuotaPut, TenantDeleted, TenantPut,
+    UserDeleted, UserPut,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::{Budgets, LimitKind, Measure, ProjectNo, QuotaNo, QuotaScope, TenantNo, UserNo};
@@ -172,6 +172,16 @@ impl Draft<'_> {
         }
         free_name(state.names.projects.get(&(tenant, put.name.clone())), number)?;
         self.emit(Some(tenant), ProjectPut { project, tenant, name: put.name.clone() }, |_| {});
+        Ok(())
+    }
+
+    /// Sets how the work of a project is admitted to a pool.
+    pub(super) fn set_pool_access(&mut self, set: &SetPoolAccess) -> Result<(), Refusal> {
+        let (project, pool, access) = (set.project, set.pool, set.access);
+        let found = self.state().project(project).filter(|found| self.may_see(found.tenant));
+        let tenant = found.ok_or(Refusal::UnknownProject { project })?.tenant;
+        self.state().pool(pool).ok_or(Refusal::UnknownPool { pool })?;
+        self.emit(Some(tenant), ProjectPoolPut { project, pool, access }, |_| {});
         Ok(())
     }
 

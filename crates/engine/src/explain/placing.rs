@@ -3,7 +3,7 @@
 use super::{Deciding, deciding};
 use crate::admission::NodeQuotas;
 use crate::ask::Ask;
-use crate::decide::dispatch::AssuredStarts;
+use crate::decide::guard::AssuredStarts;
 use crate::gang::{DomainId, NoGang, domain_of};
 use crate::node::Node;
 use crate::placement::{Exclusion, Explained, Placed, Tentative, Wanted};
@@ -48,7 +48,7 @@ impl<'a> Placing<'a> {
     }
 
     fn may_use(&self, node: &Node) -> bool {
-        self.assured.allow(self.view, node, self.ask.now, Some(self.ask.stay()))
+        self.assured.allow(self.view, node, self.ask.now, self.ask.stay())
     }
 
     /// Places all replicas; if that is impossible, as many as fit.
@@ -136,7 +136,7 @@ impl<'a> Placing<'a> {
     /// What would have to be evicted for one replica.
     pub(super) fn possible_evictions(&self, top: usize) -> Vec<PossibleEviction> {
         // Nothing is evicted on nodes that are reserved for a higher-ranked allocation.
-        let spare = |node: &Node| self.assured.allow(self.view, node, self.ask.now, None);
+        let spare = |node: &Node| self.assured.allow(self.view, node, self.ask.now, self.ask.stay_after_eviction());
         self.view.possible_evictions(&Ask { allow: Some(&spare), ..self.ask }, &self.of_nodes, top)
     }
 }

@@ -1,6 +1,6 @@
 //! The queue positions of all waiting allocations, computed together for lists.
 
-use super::Rank;
+use super::{Rank, Standing};
 use crate::custody::Claimer;
 use crate::state::State;
 use leasehold_model::{AllocationNo, Instant, PoolNo};
@@ -27,7 +27,10 @@ impl State {
         let mut all = Vec::with_capacity(self.queue.len());
         for (key, waiting) in &self.queue.shapes {
             for (tenant, line) in waiting {
-                let standing = *of_tenant.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
+                let scarce = self.scarce(key.node, key.pool);
+                let standing = of_tenant.entry((*tenant, scarce));
+                let standing = *standing.or_insert_with(|| self.standing_by(*tenant, scarce, now));
+                let standing = Standing { is_preferred: !self.is_shape_lowered(key, *tenant, now), ..standing };
                 let rank = |(submitted, number): &(Instant, AllocationNo)| {
                     (std::cmp::Reverse(key.priority), std::cmp::Reverse(standing), *submitted, *number)
                 };

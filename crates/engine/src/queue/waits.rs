@@ -4,18 +4,19 @@
 //! scheduler, so what it remembers (which shapes are blocked, which allocations are heads) is recomputed.
 
 use super::positions::compete;
-use super::{Line, Queue, Rank, ShapeKey};
+use super::{Line, Queue, Rank, ShapeKey, Standing};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
 use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
-use crate::decide::dispatch::AssuredStarts;
+use crate::decide::guard::AssuredStarts;
 use crate::gang::NoGang;
 use crate::lease::Phase;
 use crate::node::Node;
 use crate::placement::Tentative;
+use crate::protection::own_lines;
 use crate::view::View;
-use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, NodeNo, Quanta, TenantNo};
+use leasehold_model::{AllocationNo, ClassNo, DenyCause, Instant, LeaseNo, NodeNo, PoolNo, Quanta, TenantNo};
 use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -28,6 +29,17 @@ pub struct Waits {
     pub reason: WaitReason,
     /// When it starts at the latest and where. Only the head of a line has an assured start.
     pub assured_start: Option<AssuredStart>,
+    /// Its protection, if it has waited for longer than `head_wait_max`.
+    pub protection: Option<Protection>,
+}
+
+/// Whether an allocation that has waited too long is protected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// Nothing of its priority or below starts on these nodes unless it ends before.
+    On(Vec<NodeNo>),
+    /// It is not protected, because this lease may be renewed forever.
+    EndlessLease(LeaseNo),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,9 +52,11 @@ pub enum WaitReason {
     /// for the others.
     Room { fits: u32, class: ClassNo, short: Quanta },
     /// It would fit, but would delay a higher-ranked allocation.
-    Behind { ahead: AllocationNo, start: Instant },
+    Behind { ahead: AllocationNo, start: Option<Instant> },
     /// An eviction would make room, but its tenant has reached its limit on evictions per hour.
     Evictions { used: u64, limit: u64 },
+    /// Its project is paused on every pool that it may use.
+    Paused,
     /// It starts on the next scheduling pass.
     Due,
 }
@@ -70,9 +84,13 @@ impl View<'_> {
         if let Some(kept) = waits.reservation.as_deref() {
             let live = kept.victims.0.iter().filter_map(|lease| self.lease(*lease));
             let nodes = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
-            return Some(Waits { position, reason: WaitReason::Victims { nodes }, assured_start: None });
+            let reason = WaitReason::Victims { nodes };
+            return Some(Waits { position, reason, assured_start: None, protection: None });
         }
         let ask = Ask::of(waits, now);
+        if self.is_paused_everywhere(&ask) {
+            return Some(Waits { position, reason: WaitReason::Paused, assured_start: None, protection: None });
+        }
         let assured = AssuredStarts::new(self.heads_before(&ask));
         let (reason, assured_start) = match self.hindrance(&ask, &assured) {
             Hindrance::Nothing => (WaitReason::Due, None),
@@ -88,7 +106,29 @@ impl View<'_> {
                 }
             }
         };
-        Some(Waits { position, reason, assured_start })
+        let is_head = assured.heads.is_empty() && !matches!(reason, WaitReason::Quota(_) | WaitReason::Due);
+        let protection = self.protection(waits, is_head, now);
+        Some(Waits { position, reason, assured_start, protection })
+    }
+
+    /// Whether an allocation is protected, or what keeps a head from it that has waited too long.
+    fn protection(&self, waits: &Allocation, is_head: bool, now: Instant) -> Option<Protection> {
+        if !waits.protected_on.is_empty() {
+            return Some(Protection::On(waits.protected_on.clone()));
+        }
+        if !is_head || !self.waited_too_long(waits, now) {
+            return None;
+        }
+        let (ask, rank) = (Ask::of(waits, now), self.rank_of(waits, now));
+        let heads = self.lines().filter(|line| line.has(ask.claimer, self.pool_of(&ask))).map(|line| (line, rank));
+        let lines = own_lines(self, &heads.collect(), waits.number);
+        let is_due = self.set_to_protect(waits, &lines, now).is_some();
+        if is_due { None } else { self.lease_without_end(waits, &lines, now).map(Protection::EndlessLease) }
+    }
+
+    /// The pool in whose line an ask waits: that of the node that it names, or the one that it names.
+    fn pool_of(&self, ask: &Ask<'_>) -> Option<PoolNo> {
+        ask.node.and_then(|node| self.node(node)).map(|node| node.pool).or(ask.pool)
     }
 
     /// How many allocations that compete for the same nodes go before it.
@@ -99,7 +139,10 @@ impl View<'_> {
         let mut count = 0;
         for (key, waiting) in self.queue.shapes.iter().filter(|(key, _)| competes(key.claimer, key.pool)) {
             for (tenant, line) in waiting {
-                let standing = *standings.entry(*tenant).or_insert_with(|| self.standing(*tenant, now));
+                let scarce = self.scarce(key.node, key.pool);
+                let standing = standings.entry((*tenant, scarce));
+                let standing = *standing.or_insert_with(|| self.standing_by(*tenant, scarce, now));
+                let standing = Standing { is_preferred: !self.is_shape_lowered(key, *tenant, now), ..standing };
                 let before = (Reverse(key.priority), Reverse(standing)).cmp(&(own.0, own.1));
                 count += match before {
                     std::cmp::Ordering::Less => line.len() as u64,
@@ -119,12 +162,11 @@ impl View<'_> {
             return BTreeMap::new();
         }
         let (own, now) = (self.rank(ask), ask.now);
-        let own_pool = ask.node.and_then(|node| self.node(node)).map(|node| node.pool).or(ask.pool);
-        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, own_pool)).collect();
+        let lines: Vec<Line> = self.lines().filter(|line| line.has(ask.claimer, self.pool_of(ask))).collect();
         let named = self.named_nodes();
         let mut assured = AssuredStarts::new(BTreeMap::new());
         let mut settled: BTreeSet<&ShapeKey> = BTreeSet::new();
-        let mut left = self.queue.firsts(&|tenant| self.standing(tenant, now));
+        let mut left = self.queue.firsts(&|key, tenant| self.standing_of(&Ask { tenant, ..Ask::of_shape(key, now) }));
         let mut examined = 0;
         while let Some(Reverse((rank, key, tenant))) = left.pop() {
             if rank >= own || examined == EXAMINED_MAX || lines.iter().all(|line| assured.heads.contains_key(line)) {
@@ -158,9 +200,11 @@ impl View<'_> {
     fn hindrance(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Hindrance {
         let behind = Cell::new(None);
         let allow = |node: &Node| {
-            let free = assured.allow(*self, node, ask.now, Some(ask.stay()));
+            let free = assured.allow(*self, node, ask.now, ask.stay());
             if !free {
-                behind.set(assured.heads.get(&Line::at(node)).map(|head| head.3).or(behind.get()));
+                let protected = assured.protected_head(*self, node, ask.now, ask.stay());
+                let head = || assured.heads.get(&Line::at(node)).map(|head| head.3);
+                behind.set(protected.or_else(head).or(behind.get()));
             }
             free
         };
@@ -174,7 +218,7 @@ impl View<'_> {
 
     fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {
         // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
-        let spare = |node: &Node| assured.allow(*self, node, ask.now, None);
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, ask.stay_after_eviction());
         let plan = self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None)?;
         let tenant = self.tenant(ask.tenant)?;
         match (plan, tenant.settings.max_evicted_quanta_per_hour) {
@@ -203,9 +247,8 @@ impl View<'_> {
         }
         if fits == ask.replicas
             && let Hindrance::Behind(ahead) = found
-            && let Some(start) = assured.start_of(*self, *ahead, ask.now)
         {
-            return WaitReason::Behind { ahead: *ahead, start };
+            return WaitReason::Behind { ahead: *ahead, start: assured.start_of(*self, *ahead, ask.now) };
         }
         let missing = u64::from((ask.replicas - fits).max(1));
         let short = |(class, quanta): &(ClassNo, Quanta)| {
@@ -233,14 +276,12 @@ type First<'a> = (Rank, &'a ShapeKey, TenantNo);
 
 impl Queue {
     /// The first allocation of each tenant in each shape, with the highest-ranked one on top.
-    fn firsts(&self, standing: &dyn Fn(TenantNo) -> super::Standing) -> BinaryHeap<Reverse<First<'_>>> {
-        let mut standings = BTreeMap::new();
+    fn firsts(&self, standing: &dyn Fn(&ShapeKey, TenantNo) -> super::Standing) -> BinaryHeap<Reverse<First<'_>>> {
         let mut heap = Vec::new();
         for (key, waiting) in &self.shapes {
             for (tenant, line) in waiting {
                 let Some((submitted, number)) = line.first() else { continue };
-                let standing = *standings.entry(*tenant).or_insert_with(|| standing(*tenant));
-                let rank = (Reverse(key.priority), Reverse(standing), *submitted, *number);
+                let rank = (Reverse(key.priority), Reverse(standing(key, *tenant)), *submitted, *number);
                 heap.push(Reverse((rank, key, *tenant)));
             }
         }

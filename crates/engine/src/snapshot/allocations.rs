@@ -53,6 +53,9 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.ends.put(out);
     a.ended_at.put(out);
     a.requeues.put(out);
+    a.queued_at.put(out);
+    put_varint(a.protected_on.len() as u64, out);
+    a.protected_on.iter().for_each(|node| node.put(out));
     out.push(u8::from(a.reservation.is_some()));
     if let Some(reservation) = &a.reservation {
         reservation.sequence.put(out);
@@ -118,6 +121,8 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         ends: Field::get(r)?,
         ended_at: Field::get(r)?,
         requeues: Field::get(r)?,
+        queued_at: Field::get(r)?,
+        protected_on: (0..r.count(ALLOCATION_LEASES_MAX)?).map(|_| Field::get(r)).collect::<Result<_, _>>()?,
         reservation: None,
     };
     if bool::get(r)? {
@@ -171,6 +176,13 @@ fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
     }
     if found.first_lease.0 > state.next_lease || u64::from(found.leases) > state.next_lease - found.first_lease.0 {
         return bad("an attempt with lease numbers that are not assigned yet");
+    }
+    let protected = &found.protected_on;
+    if !protected.is_empty() && (placed || found.reservation.is_some()) {
+        return bad("a protected allocation that is not waiting for capacity");
+    }
+    if !protected.is_sorted_by(|a, b| a < b) || protected.iter().any(|node| state.node(*node).is_none()) {
+        return bad("an allocation that is protected on nodes that do not exist or are out of order");
     }
     let Some(reservation) = &found.reservation else { return Ok(()) };
     for place in &reservation.places {
@@ -234,6 +246,7 @@ impl State {
             if found.state.is_queued() {
                 let key = self.queue.key(found);
                 self.queue.add(&key, found);
+                self.queue.protected_nodes.extend(found.protected_on.iter().map(|node| (*node, found.number)));
                 if found.reservation.is_some() {
                     self.queue.reserve(&key, found);
                 }

@@ -33,11 +33,19 @@ fn put_claim(claim: Claim, out: &mut Vec<u8>) {
     claim.since.put(out);
     claim.sequence.put(out);
     claim.until.put(out);
+    claim.counts_cores.put(out);
 }
 
 fn get_claim(r: &mut Reader<'_>) -> Result<Claim, DecodeError> {
     let by = Claimer { tenant: Field::get(r)?, user: Field::get(r)? };
-    Ok(Claim { by, project: Field::get(r)?, since: Field::get(r)?, sequence: Field::get(r)?, until: Field::get(r)? })
+    Ok(Claim {
+        by,
+        project: Field::get(r)?,
+        since: Field::get(r)?,
+        sequence: Field::get(r)?,
+        until: Field::get(r)?,
+        counts_cores: Field::get(r)?,
+    })
 }
 
 pub(super) fn get(r: &mut Reader<'_>) -> Result<Custody, DecodeError> {

@@ -92,6 +92,7 @@ impl State {
         let found = self.allocations.get_mut(number).expect("end_attempt has found it");
         found.state = state;
         found.ends = None;
+        found.queued_at = stamp;
         let found = &*self.allocations.live[&number];
         let key = self.queue.key(found);
         self.queue.add(&key, found);
@@ -103,6 +104,7 @@ impl State {
         let key = self.queue.key(waits);
         self.queue.remove(&key, waits);
         to.waits_no_longer(&key, waits);
+        self.end_protection(waits.number, to);
     }
 
     pub(super) fn fold_over(
@@ -201,6 +203,8 @@ impl State {
         let key = self.queue.key(&waits);
         self.queue.reserve(&key, &waits);
         to.waits_no_longer(&key, &waits);
+        // What it needs is reserved for it from now on.
+        self.end_protection(number, to);
         let tenant = entry_mut(&mut self.tenants, waits.tenant.0).ok_or("no such tenant")?;
         if !victims.0.is_empty() {
             let evicted = victims.0.iter().filter_map(|lease| self.leases.get(*lease)).map(|l| l.quanta.0).sum();
@@ -327,11 +331,14 @@ impl State {
     }
 
     /// Whether the tenant has limits that depend on the node or on evictions, so that a gang of another tenant may fit
-    /// where an equal one of this tenant does not.
+    /// where an equal one of this tenant does not; or soft quotas or projects because of which some of its gangs rank
+    /// behind others.
     fn has_own_shapes(&self, tenant: TenantNo) -> bool {
-        let by_node = |quota: &crate::quota::Quota| quota.depends_on_node();
+        let alone = |quota: &crate::quota::Quota| quota.depends_on_node() || quota.is_soft();
+        let is_own = |project| self.project(project).is_some_and(|found| found.tenant == tenant);
         self.tenant(tenant).is_some_and(|tenant| tenant.settings.max_evicted_quanta_per_hour.is_some())
-            || self.quotas_of(tenant).any(by_node)
+            || self.quotas_of(tenant).any(alone)
+            || self.pool_access.has(is_own)
     }
 
     /// The limits of a tenant have changed: groups its waiting allocations accordingly.

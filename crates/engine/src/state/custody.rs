@@ -22,8 +22,16 @@ impl State {
         self.tenant(by.tenant).ok_or("no such tenant")?;
         self.project(project).ok_or("no such project")?;
         self.user(by.user).ok_or("no such user")?;
-        let claim = Claim { by, project, since: record.stamp, sequence: record.sequence, until: claimed.until };
         for node in &claimed.nodes.0 {
+            let pool = self.node(*node).ok_or("no such node")?.pool;
+            let claim = Claim {
+                by,
+                project,
+                since: record.stamp,
+                sequence: record.sequence,
+                until: claimed.until,
+                counts_cores: !self.has_gpus(pool),
+            };
             let is_open = |custody| custody == Custody::Open;
             self.pass_node(*node, Custody::Claimed(claim), record.stamp, is_open, to)?;
         }

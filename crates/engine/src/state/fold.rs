@@ -143,11 +143,16 @@ impl State {
                     idempotency_window: s.idempotency_window,
                     heat_half_life: self.settings.heat_half_life,
                     sensitive_pool_size: self.settings.sensitive_pool_size,
+                    head_wait_max: self.settings.head_wait_max,
                 };
                 to.recheck_queue();
             }
             Body::PlacementChanged(s) => self.fold_half_life(s.heat_half_life, stamp, to),
             Body::SensitiveChanged(s) => self.settings.sensitive_pool_size = s.pool_size,
+            Body::QueueChanged(s) => {
+                self.settings.head_wait_max = s.head_wait_max;
+                to.recheck_queue();
+            }
             Body::PoolPlacementPut(put) => {
                 entry_mut(&mut self.pools, put.pool.0).ok_or("no such pool")?.weights = put.weights;
             }
@@ -166,6 +171,7 @@ impl State {
             }
             Body::PoolPut(pool) => self.fold_pool(pool, to)?,
             Body::PoolDeleted(gone) => {
+                self.pool_access.0.retain(|(_, pool), _| *pool != gone.pool);
                 let pool = self.pools.get_mut(gone.pool.0 as usize).and_then(Option::take);
                 self.names.pools.remove(&pool.ok_or("no such pool")?.name);
             }
@@ -179,12 +185,23 @@ impl State {
                 self.names.projects.insert((p.tenant, p.name.clone()), p.project.0);
                 put(&mut self.projects, p.project.0, Project { tenant: p.tenant, name: p.name.clone(), leases })?;
             }
+            Body::ProjectPoolPut(put) => {
+                let tenant = self.project(put.project).ok_or("no such project")?.tenant;
+                self.pool(put.pool).ok_or("no such pool")?;
+                self.pool_access.set(put.project, put.pool, put.access);
+                self.regroup(tenant, to);
+                to.standings_changed();
+                to.recheck_queue();
+            }
             Body::ProjectDeleted(gone) => {
                 let project = self.projects.get_mut(gone.project.0 as usize).and_then(Option::take);
                 let project = project.ok_or("no such project")?;
-                self.names.projects.remove(&(project.tenant, project.name));
+                let tenant = project.tenant;
+                self.names.projects.remove(&(tenant, project.name));
                 self.drop_quotas_of(|q| q.scope.project == Some(gone.project), to);
                 self.ceilings.retain(|ceiling| ceiling.scope.project != gone.project);
+                self.pool_access.0.retain(|(project, _), _| *project != gone.project);
+                self.regroup(tenant, to);
             }
             Body::UserPut(u) => {
                 if let Some(old) = entry(&self.users, u.user.0) {
@@ -225,6 +242,7 @@ impl State {
             Body::WindowAnnounced(_) => {}
             Body::NodePut(node) => self.fold_node(node, to)?,
             Body::NodeDeleted(gone) => {
+                self.end_protection_on(gone.node, to);
                 to.recheck_queue();
                 let node = self.nodes.get_mut(gone.node.0 as usize).and_then(Option::take);
                 let node = node.ok_or("no such node")?;
@@ -233,7 +251,7 @@ impl State {
                 }
                 self.claimed.change(gone.node, node.custody, Custody::Open);
                 self.names.nodes.remove(&node.name);
-                entry_mut(&mut self.pools, node.pool.0).ok_or("no such pool")?.nodes -= 1;
+                self.count_node(&node, false, to)?;
                 to.node_put(self, gone.node);
             }
             Body::NodeDrained(n) => {
@@ -335,6 +353,7 @@ impl State {
             Body::PreemptionDecided(decided) => self.fold_preemption(record, decided, to)?,
             Body::ReservationDropped(dropped) => self.fold_reservation_dropped(dropped.allocation, to)?,
             Body::ReservationTakenOver(taken) => self.fold_taken_over(record, taken, to)?,
+            Body::HeadProtected(protected) => self.fold_protected(protected, to)?,
             Body::AllocationSubmitted(submitted) => self.fold_submitted(record, submitted, to)?,
             Body::AllocationPlaced(placed) => self.fold_placed(record, placed, to)?,
             Body::AllocationStarted(started) => {
@@ -408,6 +427,7 @@ impl State {
         };
         let named = Named { workload: record.identity.workload.clone(), correlation: given };
         let named = (named != Named::default()).then(|| Arc::new(named));
+        let counts_cores = self.counts_cores(granted.pool);
         for (i, member) in (0u64..).zip(&granted.members) {
             let mut lease = Lease {
                 number: LeaseNo(granted.first_lease.0 + i),
@@ -435,6 +455,7 @@ impl State {
                 priority: granted.priority,
                 sensitive: granted.sensitive,
                 over_soft: !granted.over_soft.is_empty(),
+                counts_cores,
                 crowd: false,
                 node_next: NONE,
                 node_prev: NONE,

@@ -20,12 +20,11 @@ impl State {
         let mut node = match self.nodes.get_mut(number.0 as usize).and_then(Option::take) {
             Some(old) => {
                 self.names.nodes.remove(&old.name);
-                entry_mut(&mut self.pools, old.pool.0).ok_or("no such pool")?.nodes -= 1;
+                self.count_node(&old, false, to)?;
                 old
             }
             None => Node::new(number, n.name.clone(), n.pool),
         };
-        entry_mut(&mut self.pools, n.pool.0).ok_or("no such pool")?.nodes += 1;
         self.names.nodes.insert(n.name.clone(), number.0);
         node.name = n.name.clone();
         node.pool = n.pool;
@@ -49,10 +48,25 @@ impl State {
             }
             node.classes.push(now);
         }
+        self.count_node(&node, true, to)?;
         put(&mut self.nodes, number.0, node)?;
+        self.end_protection_on(number, to);
         to.recheck_queue();
         to.node_put(self, number);
         self.fill_reservations(number, to)
+    }
+
+    /// Counts a node in or out of its pool.
+    pub(super) fn count_node(&mut self, node: &Node, added: bool, to: &mut impl Follower) -> Folded {
+        let pool = entry_mut(&mut self.pools, node.pool.0).ok_or("no such pool")?;
+        let (one, gpu) = (1, u32::from(node.has_gpus()));
+        match added {
+            true => (pool.nodes, pool.gpu_nodes) = (pool.nodes + one, pool.gpu_nodes + gpu),
+            false => (pool.nodes, pool.gpu_nodes) = (pool.nodes - one, pool.gpu_nodes - gpu),
+        }
+        // Shares on the pool may be of something else from now on.
+        to.standings_changed();
+        Ok(())
     }
 
     pub(super) fn set_node_state(
@@ -66,6 +80,7 @@ impl State {
             change(entry_mut(&mut state.nodes, node.0).ok_or("no such node")?);
             Ok(())
         })?;
+        self.end_protection_on(node, to);
         to.recheck_queue();
         to.node_put(self, node);
         Ok(())
@@ -158,6 +173,7 @@ impl State {
             if node.fenced_at.replace(due) != Some(due) || !by_deadline {
                 self.heat(number, heat::FENCED, stamp, to)?;
             }
+            self.end_protection_on(number, to);
         }
         Ok(())
     }

@@ -16,13 +16,13 @@ type Folded = Result<(), &'static str>;
 impl State {
     pub(super) fn fold_pool(&mut self, put_pool: &PoolPut, to: &mut impl Follower) -> Folded {
         let number = put_pool.pool.0;
-        let (nodes, weights, queue) = match self.pools.get_mut(number as usize).and_then(Option::take) {
+        let (nodes, gpu_nodes, weights, queue) = match self.pools.get_mut(number as usize).and_then(Option::take) {
             Some(old) => {
                 self.names.pools.remove(&old.name);
                 self.change_lifetimes(put_pool.pool, &old.lifetime_max, &put_pool.lifetime_max);
-                (old.nodes, old.weights, old.queue)
+                (old.nodes, old.gpu_nodes, old.weights, old.queue)
             }
-            None => (0, None, PoolQueue::default()),
+            None => (0, 0, None, PoolQueue::default()),
         };
         self.names.pools.insert(put_pool.name.clone(), number);
         to.recheck_queue();
@@ -33,6 +33,7 @@ impl State {
             lifetime_max: put_pool.lifetime_max,
             grace: put_pool.grace,
             nodes,
+            gpu_nodes,
             weights,
             queue,
         };
@@ -99,6 +100,7 @@ impl State {
             if let Some(tenant) = entry_mut(&mut self.tenants, quota.scope.tenant.0) {
                 tenant.quotas.retain(|q| *q != quota.number);
                 self.regroup(quota.scope.tenant, to);
+                to.standings_changed();
             }
         }
     }
@@ -110,6 +112,8 @@ impl State {
             quota.put_limits(q);
             quota.settle_episode(stamp);
             let due = quota.episode_due();
+            self.regroup(q.scope.tenant, to);
+            to.standings_changed();
             to.headroom(self, q.scope.tenant);
             q.temporary.iter().for_each(|temporary| to.comes_due(Entry::quota_until(number, temporary.until)));
             due.into_iter().for_each(|due| to.comes_due(Entry::burst(number, due)));
@@ -135,8 +139,10 @@ impl State {
         if self.counts_overage() {
             quota.begin_overage(stamp);
         }
+        quota.marks = crate::quota::MinuteMarks::default();
         put(&mut self.quotas, number.0, quota)?;
         self.regroup(q.scope.tenant, to);
+        to.standings_changed();
         Ok(())
     }
 
@@ -182,6 +188,8 @@ impl State {
         quota.end_temporary();
         quota.settle_episode(stamp);
         let (tenant, due) = (quota.scope.tenant, quota.episode_due());
+        self.regroup(tenant, to);
+        to.standings_changed();
         to.headroom(self, tenant);
         due.into_iter().for_each(|due| to.comes_due(Entry::burst(number, due)));
         Ok(())

@@ -31,6 +31,7 @@ impl State {
         to.comes_due(Entry::window_start(number, reserved.from));
         to.comes_due(Entry::window_end(number, reserved.until));
         self.window_changed(&reserved.nodes.0, to);
+        self.end_protections(&reserved.nodes.0, to);
         Ok(())
     }
 
@@ -41,6 +42,7 @@ impl State {
         }
         self.check_window_nodes(started.window, &started.nodes.0)?;
         self.window_changed(&started.nodes.0, to);
+        self.end_protections(&started.nodes.0, to);
         Ok(())
     }
 
@@ -57,6 +59,11 @@ impl State {
     fn check_window_nodes(&self, window: WindowNo, nodes: &[NodeNo]) -> Folded {
         let found = self.window(window).ok_or("no such window")?;
         if found.nodes == nodes { Ok(()) } else { Err("the window has other nodes") }
+    }
+
+    /// A head that is protected on one of the nodes may need others now.
+    fn end_protections(&mut self, nodes: &[NodeNo], to: &mut impl Follower) {
+        nodes.iter().for_each(|node| self.end_protection_on(*node, to));
     }
 
     fn window_changed(&mut self, nodes: &[NodeNo], to: &mut impl Follower) {

@@ -255,8 +255,8 @@ fn each_has_its_code_and_its_sentence() {
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached in `tokens.rs`, `quota_scopes.rs` and `windows.rs`, and by no number of commands that anyone could send.
-    seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted"]);
+    // Reached in `tokens.rs`, `pool_access.rs` and the files below, and by no number of commands that anyone could send.
+    seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted", "pool_paused"]);
     seen.extend(
         crate::quota_scopes::CODES
             .iter()

@@ -141,6 +141,7 @@ pub(crate) enum Action {
     Ceiling {
         project: u32,
         amount: u64,
+        /// From 6 on: how the project is admitted to a pool.
         kind: u8,
     },
     Submit {
@@ -246,7 +247,7 @@ fn action() -> impl Strategy<Value = Action> {
             |(which, pool, from, price)| Action::Card { which, pool, from, price }),
         2 => (proptest::option::weighted(0.3, 0..4u32), maybe(0..400), 0..4u8).prop_map(|(which, from, kind)|
             Action::Policy { which, from, kind }),
-        5 => (0..5u32, 0..4000u64, 0..6u8).prop_map(|(project, amount, kind)| Action::Ceiling { project, amount, kind }),
+        7 => (0..5u32, 0..4000u64, 0..9u8).prop_map(|(project, amount, kind)| Action::Ceiling { project, amount, kind }),
         14 => (0..2u16, 1..30u64, 1..4u32, 0..4u8, any::<u8>(), proptest::option::weighted(0.8, 1..300u64)).prop_map(
             |(class, quanta, replicas, priority, bits, walltime)|
                 Action::Submit { class, quanta, replicas, priority, bits, walltime }),
@@ -519,13 +520,7 @@ impl Step {
                     }
                 })
             }
-            Action::Settings { teardown, window } => Command::ChangeSettings(Settings {
-                teardown_deadline: span(*teardown),
-                idempotency_window: span(*window),
-                heat_half_life: span(1 + *teardown),
-                sensitive_pool_size: Some(*teardown % 7).filter(|size| *size > 0),
-                ..Settings::default()
-            }),
+            Action::Settings { teardown, window } => Command::ChangeSettings(drawn::settings(*teardown, *window)),
             Action::Issue { role, scope, hash, expires } => Command::IssueToken(IssueToken {
                 name: name(format!("token{hash}")),
                 hash: [*hash; 32],
@@ -594,6 +589,7 @@ impl Step {
             Action::Ceiling { project, kind: 0, .. } => {
                 Command::DeleteCeiling(DeleteCeiling { project: ProjectNo(*project), app_instance: None })
             }
+            Action::Ceiling { project, amount, kind: 6.. } => drawn::access(*project, *amount),
             Action::Ceiling { project, amount, kind } => Command::PutCeiling(PutCeiling {
                 project: ProjectNo(*project),
                 app_instance: None,

@@ -172,7 +172,7 @@ fn histories_go_everywhere() {
     let mut runner = TestRunner::deterministic();
     let mut answers = BTreeSet::new();
     let mut repeated = false;
-    for run in 0..1000 {
+    for run in 0..2000 {
         let steps = history(100).new_tree(&mut runner).expect("a history").current();
         let mut world = cluster(run % 2 == 1);
         let mut now = Instant(0);

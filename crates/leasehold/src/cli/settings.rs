@@ -45,6 +45,9 @@ pub(crate) struct SettingsSetArgs {
     /// Highest number of nodes that may be claimed or being wiped at the same time; `none` for no limit
     #[arg(long, value_name = "N", value_parser = number_or_none)]
     pub(crate) sensitive_pool_size: Option<Patch<u64>>,
+    /// How long the head of a line waits before it is protected
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) head_wait_max: Option<Ttl>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -2,7 +2,7 @@
 
 use super::remote::{ChangeArgs, ChangeOneArgs, OneArgs};
 use clap::{Args, Subcommand, ValueEnum};
-use leasehold_api::{Priority, WhenOverQuota};
+use leasehold_api::{PoolAccess, Priority, WhenOverQuota};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TenantCommand {
@@ -136,7 +136,7 @@ pub(crate) struct TenantSetArgs {
 
 /// Projects and users have the same commands.
 macro_rules! within_tenant {
-    ($command:ident, $what:literal) => {
+    ($command:ident, $what:literal $(, $(#[$meta:meta])* $extra:ident($args:ty))*) => {
         #[derive(Debug, Subcommand)]
         pub(crate) enum $command {
             #[command(about = concat!("List the ", $what, "s that you may see"))]
@@ -149,10 +149,16 @@ macro_rules! within_tenant {
             Set(MemberRenameArgs),
             #[command(about = concat!("Delete a ", $what))]
             Delete(MemberChangeArgs),
+            $($(#[$meta])* $extra($args),)*
         }
     };
 }
-within_tenant!(ProjectCommand, "project");
+within_tenant!(
+    ProjectCommand,
+    "project",
+    /// Set how the work of a project is admitted to a pool
+    Access(PoolAccessArgs)
+);
 within_tenant!(UserCommand, "user");
 
 #[derive(Debug, Args)]
@@ -186,6 +192,25 @@ pub(crate) struct MemberRenameArgs {
     /// New name
     #[arg(long = "name", value_name = "NAME", required = true)]
     pub(crate) new_name: String,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold project access lattice --pool training --access paused          # admit nothing new
+  leasehold project access lattice --pool training --access deprioritised   # wait behind others of the same priority
+  leasehold project access lattice --pool training --access normal")]
+pub(crate) struct PoolAccessArgs {
+    #[command(flatten)]
+    pub(crate) member: MemberArgs,
+    /// Pool
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: String,
+    /// How its work is admitted to the pool
+    #[arg(long, value_enum, value_name = "ACCESS")]
+    pub(crate) access: PoolAccess,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }

@@ -21,6 +21,7 @@ pub(super) async fn run(session: &Session, command: SettingsCommand) -> Result<(
                 idempotency_window: args.idempotency_window,
                 heat_half_life: args.heat_half_life,
                 sensitive_pool_size: args.sensitive_pool_size.unwrap_or_default(),
+                head_wait_max: args.head_wait_max,
             })?;
             let changed = keyed(client.change_settings(&change), &args.change).json().await?;
             if session.json {
@@ -43,5 +44,6 @@ fn all(session: &Session, settings: &Settings) -> String {
             "sensitive_pool_size",
             settings.sensitive_pool_size.map_or_else(|| "none".to_owned(), |size| size.to_string()),
         )
+        .add("head_wait_max", settings.head_wait_max)
         .text(session.paint)
 }

@@ -9,8 +9,8 @@ use crate::numbers::{counted, thousands};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use leasehold_api::{
-    Decimal, NewProject, NewTenant, NewUser, Project, ProjectChange, Tenant, TenantChange, TenantUsage, User,
-    UserChange,
+    Decimal, NewProject, NewTenant, NewUser, PoolAccessChange, Project, ProjectChange, Tenant, TenantChange,
+    TenantUsage, User, UserChange,
 };
 
 pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<(), Failed> {
@@ -162,6 +162,11 @@ pub(super) async fn project(session: &Session, command: ProjectCommand) -> Resul
             let call = client.delete_project(&member.name).maybe("tenant", member.tenant);
             session.change(call, &change, |_| gone("project", &member.name)).await
         }
+        ProjectCommand::Access(args) => {
+            let change = PoolAccessChange { pool: args.pool, access: args.access };
+            let call = client.set_pool_access(&args.member.name, &change).maybe("tenant", args.member.tenant);
+            session.change(call, &args.change, |put| one_project(session, &put.project)).await
+        }
     }
 }
 
@@ -182,7 +187,14 @@ fn one_project(session: &Session, project: &Project) -> String {
         .add("number", project.id)
         .add("tenant", &project.tenant)
         .add("leases", thousands(project.live_leases.into()))
+        .maybe("access", (!project.pool_access.is_empty()).then(|| access(project)))
         .text(session.paint)
+}
+
+/// `training paused, inference deprioritised`.
+fn access(project: &Project) -> String {
+    let all = project.pool_access.iter().map(|one| format!("{} {}", one.pool, one.access.word()));
+    all.collect::<Vec<_>>().join(", ")
 }
 
 pub(super) async fn user(session: &Session, command: UserCommand) -> Result<(), Failed> {

@@ -90,3 +90,20 @@ fn pools_limit_evictions_and_requeues() {
     daemon.run("pool set training --clear requeue-limit").ok();
     assert_eq!(daemon.json("pool show training")["requeue_limit"], 10);
 }
+
+#[test]
+fn a_project_is_deprioritised_and_paused_on_a_pool() {
+    let daemon = Daemon::with_cluster();
+    daemon.run(&format!("alloc submit --gpu 4 --walltime 1h {MINE}")).ok();
+    let id =
+        daemon.json(&format!("alloc submit --gpu 4 --walltime 1h {MINE}"))["id"].as_str().expect("an id").to_owned();
+    let access = "project access lattice --tenant physics --pool training --access";
+    tells(&daemon.run(&format!("{access} deprioritised")).ok(), &["access", "training deprioritised"]);
+    tells(&daemon.run("project show lattice --tenant physics").ok(), &["training deprioritised"]);
+    daemon.run(&format!("{access} paused")).ok();
+    refuses(&daemon.run(&format!("lease request --gpu 1 --ttl 10m {MINE}")), 1, "pool_paused");
+    tells(&daemon.run(&format!("alloc show {id}")).ok(), &["its project is paused on every pool that it may use"]);
+    assert!(!daemon.run(&format!("{access} normal")).ok().out.contains("training"));
+    refuses(&daemon.run(&format!("{access} sometimes")), 2, "usage");
+    tells(&daemon.run("settings set --head-wait-max 30m").ok(), &["head_wait_max", "30m"]);
+}

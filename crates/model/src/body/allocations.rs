@@ -1,6 +1,6 @@
 //! The life of an allocation: one record for each step of it (SEMANTICS 5).
 
-use super::{Leases, Members};
+use super::{Leases, Members, Nodes};
 use crate::allocation::{AllocationSpec, AttemptEnd, WhenOverQuota};
 use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::fields;
@@ -211,5 +211,27 @@ impl Field for ReservationTakenOver {
             next = number.checked_add(1);
         }
         Ok(Self { allocation, priority, rules_version, places, victims, awaited, dropped })
+    }
+}
+
+/// The head of a line has waited too long, and is protected on these nodes (SEMANTICS 11): nothing of equal or lower
+/// priority starts there unless it is certain to end before the head can start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeadProtected {
+    pub allocation: AllocationNo,
+    pub rules_version: u32,
+    /// At most one for each replica.
+    pub nodes: Nodes,
+}
+
+impl Field for HeadProtected {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.allocation.put(out);
+        self.rules_version.put(out);
+        self.nodes.put_up_to(ALLOCATION_LEASES_MAX, out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let (allocation, rules_version) = (Field::get(r)?, Field::get(r)?);
+        Ok(Self { allocation, rules_version, nodes: Nodes::get_up_to(ALLOCATION_LEASES_MAX, r)? })
     }
 }

@@ -11,9 +11,10 @@ use crate::policy::QuarantineCause;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nodes(pub Vec<NodeNo>);
 
-impl Field for Nodes {
-    fn put(&self, out: &mut Vec<u8>) {
-        assert!((1..=NODES_PER_CLAIM_MAX).contains(&self.0.len()), "a record names 1 to 256 nodes");
+impl Nodes {
+    /// Encodes the numbers, of which there are at most `max`.
+    pub(super) fn put_up_to(&self, max: usize, out: &mut Vec<u8>) {
+        assert!((1..=max).contains(&self.0.len()), "a record names 1 to {max} nodes");
         put_varint(self.0.len() as u64, out);
         let mut next = 0;
         for node in &self.0 {
@@ -22,8 +23,9 @@ impl Field for Nodes {
             next = node.0.saturating_add(1);
         }
     }
-    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let n = r.count(NODES_PER_CLAIM_MAX)?;
+
+    pub(super) fn get_up_to(max: usize, r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = r.count(max)?;
         if n == 0 {
             return Err(DecodeError::Forbidden("an empty list of nodes"));
         }
@@ -35,6 +37,15 @@ impl Field for Nodes {
             next = number + 1;
         }
         Ok(Self(nodes))
+    }
+}
+
+impl Field for Nodes {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.put_up_to(NODES_PER_CLAIM_MAX, out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::get_up_to(NODES_PER_CLAIM_MAX, r)
     }
 }
 

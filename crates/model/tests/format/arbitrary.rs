@@ -445,6 +445,12 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         crate::of_journals::bodies(),
         body(settings()),
         body(spans().prop_map(|heat_half_life| PlacementChanged { heat_half_life })),
+        body(spans().prop_map(|head_wait_max| QueueChanged { head_wait_max })),
+        body((projects(), pools(), words(PoolAccess::ALL)).prop_map(|(project, pool, access)| ProjectPoolPut {
+            project,
+            pool,
+            access,
+        })),
         body((pools(), option::of(weights())).prop_map(|(pool, weights)| PoolPlacementPut { pool, weights })),
         body((pools(), spans(), u32s()).prop_map(|(pool, min_runtime_before_eviction, requeue_limit)| PoolQueuePut {
             pool,

@@ -144,6 +144,9 @@ fn custody() -> BoxedStrategy<Body> {
     prop_oneof![
         option::of(u64s()).prop_map(|pool_size| SensitiveChanged { pool_size }.into()),
         (nodes(), option::of(instants())).prop_map(|(nodes, until)| NodesClaimed { nodes, until }.into()),
+        (nodes(), u64s(), u32s()).prop_map(|(nodes, number, rules_version)| {
+            HeadProtected { allocation: AllocationNo(number), rules_version, nodes }.into()
+        }),
         nodes().prop_map(|nodes| NodesReleased { nodes, claim: None }.into()),
         node().prop_map(|node| NodeWiped { node, claim: None }.into()),
         (node(), words(QuarantineCause::ALL))

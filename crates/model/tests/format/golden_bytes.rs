@@ -296,6 +296,12 @@ fn every_kind_has_these_bytes() {
             7f0000faed517286187d00020203030100
         126 lease.window_announced
             80010000faed517286187e000200ca9a3b0000000000b05d052f04000000020b00000209
+        111 head.protected
+            81010000faed517286186f00ac0204030100a902
+        114 project.pool_put
+            82010000faed517286187200ac020103
+        113 settings.queue_changed
+            83010000faed517286187100c070
         90 node.claimed
             81010000faed517286185a0001020100b05d052f040000
         79 allocation.failed

@@ -521,6 +521,14 @@ fn later_bodies() -> Vec<Body> {
             belongs_to: BelongsTo { allocation: None, correlation: Correlation::Derived(9) },
         }
         .into(),
+        HeadProtected {
+            allocation: AllocationNo(300),
+            rules_version: 4,
+            nodes: [NodeNo(1), NodeNo(2), NodeNo(300)].into_iter().collect(),
+        }
+        .into(),
+        ProjectPoolPut { project: ProjectNo(300), pool: PoolNo(1), access: PoolAccess::Paused }.into(),
+        QueueChanged { head_wait_max: Span::from_secs(3600) }.into(),
         NodesClaimed { nodes: [NodeNo(2)].into_iter().collect(), until: Some(Instant(4_600_000_000_000)) }.into(),
         AllocationFailed {
             allocation: AllocationNo(300),

@@ -266,7 +266,7 @@ impl Accounts {
             | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_)
             | Body::NodeCondition(_) | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Denied(_)
             | Body::ActivityReported(_) | Body::Preempted(_) | Body::ReservationDropped(_) | Body::TokenIssued(_) | Body::TokenRevoked(_)
-            | Body::AllocationDenied(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_)
+            | Body::AllocationDenied(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_) | Body::HeadProtected(_)
             | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
             | Body::AllocationFailed(_) | Body::AllocationCancelled(_) | Body::NodeQuarantined(_)
             | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}

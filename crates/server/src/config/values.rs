@@ -38,6 +38,7 @@ impl Config {
             ("engine.idempotency_window", format!("{:?}", self.engine.idempotency_window)),
             ("engine.heat_half_life", format!("{:?}", self.engine.heat_half_life)),
             ("engine.sensitive_pool_size", format!("{:?}", self.engine.sensitive_pool_size)),
+            ("engine.head_wait_max", format!("{:?}", self.engine.head_wait_max)),
             ("clock.max_gap", format!("{:?}", self.clock.max_gap)),
             ("metrics.open", format!("{:?}", self.metrics.open)),
             ("log.level", format!("{:?}", self.log.level)),

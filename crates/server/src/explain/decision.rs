@@ -239,6 +239,17 @@ impl SealedDecision<'_> {
                     }
                 }
             }
+            Body::HeadProtected(protected) => {
+                let nodes: Vec<String> = protected.nodes.0.iter().map(|node| self.node_name(*node)).collect();
+                let why = format!(
+                    "{} had waited for longer than `head_wait_max`. On {} nothing of its priority or below starts unless it \
+                     is certain to end before {} can start.",
+                    protected.allocation,
+                    nodes.join(", "),
+                    protected.allocation
+                );
+                Explainer::bare(at, "protected", why)
+            }
             Body::ReservationDropped(dropped) => {
                 let number = dropped.allocation;
                 let why = format!(

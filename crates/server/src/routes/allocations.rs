@@ -119,6 +119,7 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
         | Body::ReservationTakenOver(_)
+        | Body::HeadProtected(_)
         | Body::AllocationSubmitted(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)

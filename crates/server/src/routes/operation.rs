@@ -107,6 +107,7 @@ pub(super) async fn show_settings(context: Context) -> Answer {
             idempotency_window: Ttl(settings.idempotency_window),
             heat_half_life: Ttl(settings.heat_half_life),
             sensitive_pool_size: settings.sensitive_pool_size,
+            head_wait_max: Ttl(settings.head_wait_max),
         },
     )
 }
@@ -122,6 +123,7 @@ pub(super) async fn change_settings(context: Context) -> Answer {
         idempotency_window: span(change.idempotency_window, old.idempotency_window),
         heat_half_life: span(change.heat_half_life, old.heat_half_life),
         sensitive_pool_size: change.sensitive_pool_size.over(old.sensitive_pool_size),
+        head_wait_max: span(change.head_wait_max, old.head_wait_max),
     };
     changed(&context, Ok(Command::ChangeSettings(settings))).await
 }

@@ -4,11 +4,11 @@ use super::page::page;
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
 use leasehold_api::{
-    Changed, Decimal, NewProject, NewTenant, NewUser, Patch, Priority, Problem, ProjectChange, ProjectList, ProjectPut,
-    Role, TenantChange, TenantList, TenantPut, UserChange, UserList, UserPut, codes,
+    Changed, Decimal, NewProject, NewTenant, NewUser, Patch, PoolAccessChange, Priority, Problem, ProjectChange,
+    ProjectList, ProjectPut, Role, TenantChange, TenantList, TenantPut, UserChange, UserList, UserPut, codes,
 };
 use leasehold_engine::Command;
-use leasehold_engine::command::{PutProject, PutTenant, PutUser, UpdateTenant};
+use leasehold_engine::command::{PutProject, PutTenant, PutUser, SetPoolAccess, UpdateTenant};
 use leasehold_model::{Body, ProjectNo, TenantNo, TenantSettings, TenantSettingsChange, UserNo};
 
 pub(super) async fn list_tenants(context: Context) -> Answer {
@@ -169,6 +169,15 @@ pub(super) async fn change_project(context: Context) -> Answer {
     let (tenant, old) = old.ok_or_else(|| show::gone_already("project"))?;
     let put = PutProject { project: Some(project), tenant, name: names::new_name(&change.name, Some(&old))? };
     let sealed = context.seal(Command::PutProject(put)).await?;
+    project_put(&context, 200, sealed.sequence(), project)
+}
+
+pub(super) async fn set_pool_access(context: Context) -> Answer {
+    let change: PoolAccessChange = context.body()?;
+    let project = find_project(&context)?;
+    let pool = context.app.now.read(|state| names::pool(state, &change.pool))?;
+    let set = SetPoolAccess { project, pool, access: change.access };
+    let sealed = context.seal(Command::SetPoolAccess(set)).await?;
     project_put(&context, 200, sealed.sequence(), project)
 }
 

@@ -23,6 +23,9 @@ fn every_kind_of_record_is_there() {
         "window.started",
         "window.ended",
         "lease.window_announced",
+        "head.protected",
+        "project.pool_put",
+        "settings.queue_changed",
     ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");

@@ -9,19 +9,19 @@
 
 use super::World;
 use super::tell::{Names, tell};
-use super::values::weights;
+use super::values::{limit, weights};
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
     ClaimNodes, Command, CompleteAllocation, ConfirmTeardown, FailStart, IssueToken, LoseNode, Percent, PutClass,
     PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint,
-    ReportCondition, ReportWipe, RequestLease, ReserveNodes, Revoke, SubmitAllocation, UpdateTenant,
+    ReportCondition, ReportWipe, RequestLease, ReserveNodes, Revoke, SetPoolAccess, SubmitAllocation, UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, FurtherScope, HolderScope,
-    Identity, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta,
+    Identity, LeaseNo, Level, Measure, Name, NodeNo, NodeScope, PoolAccess, PoolNo, Priority, ProjectNo, Quanta,
     QuotaNo, QuotaScope, Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings,
     TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota, WindowNo, quantity,
 };
@@ -87,6 +87,14 @@ impl Line<'_> {
     }
     fn priority(&self, option: &str) -> Option<Priority> {
         self.options.get(option).map(|word| Priority::from_word(word).expect("a priority"))
+    }
+    fn pool_queue(&self) -> Option<PoolQueue> {
+        let (least, requeues) = (self.span("minrun"), self.number("requeues"));
+        let queue = PoolQueue {
+            min_runtime_before_eviction: least.unwrap_or(Span::ZERO),
+            requeue_limit: requeues.unwrap_or(10),
+        };
+        (least.is_some() || requeues.is_some()).then_some(queue)
     }
     fn per_priority(&self, option: &str) -> PerPriority {
         let one = |p: &Priority| self.span(&format!("{option}.{p}")).or(self.span(option));
@@ -357,6 +365,11 @@ impl Story {
                 let (node, generation, clean) = (self.node(first), line.number("generation"), verb == "wiped");
                 Command::ReportWipe(ReportWipe { node, generation, clean })
             }
+            "access" => {
+                let access = PoolAccess::from_word(line.words[2]).expect("an access");
+                let (project, pool) = (self.project(first), self.pool(line.words[1]));
+                Command::SetPoolAccess(SetPoolAccess { project, pool, access })
+            }
             "unquarantine" => Command::ClearQuarantine(self.node(first)),
             "beat" => Command::Heartbeat(leasehold_engine::command::Nothing {}),
             "key" => Command::RotateKey(leasehold_engine::command::RotateKey {
@@ -506,12 +519,7 @@ impl Story {
                 lifetime_max: line.per_priority("lifetime"),
                 grace: line.span("grace"),
                 weights: line.options.get("weights").map(|text| weights(text)),
-                queue: (line.options.contains_key("minrun") || line.options.contains_key("requeues")).then(|| {
-                    PoolQueue {
-                        min_runtime_before_eviction: line.span("minrun").unwrap_or(Span::ZERO),
-                        requeue_limit: line.options.get("requeues").map_or(10, |count| count.parse().expect("a count")),
-                    }
-                }),
+                queue: line.pool_queue(),
             }),
             "node" => Command::PutNode(PutNode {
                 node: given.map(NodeNo).or(state.node_named(label)),
@@ -538,12 +546,13 @@ impl Story {
             idempotency_window: line.span("window").unwrap_or(now.idempotency_window),
             heat_half_life: line.span("half_life").unwrap_or(now.heat_half_life),
             sensitive_pool_size: line.number("sensitive").or(now.sensitive_pool_size),
+            head_wait_max: line.span("head_wait").unwrap_or(now.head_wait_max),
         }
     }
 
     /// `quota q1 a core hard=10`: a new one. `quota q1 soft=12`: the same with another limit.
     fn put_quota(&mut self, label: &str, line: &Line<'_>) -> PutQuota {
-        let limit = limit(line);
+        let limit = limit(&line.options);
         if let (Some(old), true) = (self.quotas.get(label), line.words.len() == 1) {
             let until = line.options.get("until").map(|at| self.names.read_time(at));
             let percent = line.options.get("percent").map(|_| Percent { limit: true, burst_limit: true });
@@ -591,23 +600,9 @@ impl Story {
     }
 }
 
-/// `hard=10`, `soft=10`, or `burst=10..15/60s`: from base to ceiling for one episode.
 /// `labels=ssd,gpu:h100`; what has no value has `yes`.
 fn labels(line: &Line<'_>) -> Vec<(Name, Name)> {
     let Some(all) = line.options.get("labels") else { return Vec::new() };
     let pairs = all.split(',').map(|label| label.split_once(':').unwrap_or((label, "yes")));
     pairs.map(|(key, value)| (name(key), name(value))).collect()
-}
-
-fn limit(line: &Line<'_>) -> LimitKind {
-    let number = |text: &str| text.parse().expect("a limit");
-    if let Some(limit) = line.options.get("hard") {
-        return LimitKind::Hard { limit: number(limit) };
-    }
-    if let Some(limit) = line.options.get("soft") {
-        return LimitKind::Soft { limit: number(limit) };
-    }
-    let (limits, ttl) = line.options["burst"].split_once('/').expect("a burst");
-    let (limit, burst_limit) = limits.split_once("..").expect("base and ceiling");
-    LimitKind::Burst { limit: number(limit), burst_limit: number(burst_limit), burst_ttl: ttl.parse().expect("a span") }
 }

@@ -1,7 +1,7 @@
 //! Records and states as text, a line each.
 
 use super::values::read_time;
-use leasehold_engine::{Custody, Phase, State, View, WaitReason};
+use leasehold_engine::{Custody, Phase, Protection, State, View, WaitReason};
 use leasehold_model::body::{AllocationDenied, Body, Denied, Granted, Leases, Nodes};
 use leasehold_model::rate::Charge;
 use leasehold_model::{
@@ -128,15 +128,25 @@ impl Names {
                             format!("{} {} short, {fits} would fit", short.0, class(state, of))
                         }
                         WaitReason::Behind { ahead, start } => {
-                            format!("behind {}, which starts by {}", self.allocation(ahead), self.time(start))
+                            let by = start.map_or_else(|| "some time".to_owned(), |start| self.time(start).to_string());
+                            format!("behind {}, which starts by {by}", self.allocation(ahead))
                         }
                         WaitReason::Evictions { used, limit } => format!("evicted {used} of {limit}"),
+                        WaitReason::Paused => "paused".to_owned(),
                         WaitReason::Due => "due".to_owned(),
                     };
                     let by =
                         waits.assured_start.map_or_else(String::new, |p| format!(", starts by {}", self.time(p.start)));
                     let number = self.allocation(found.number);
-                    line(&mut text, format!("{number} place {}: {reason}{by}", waits.position));
+                    let protection = match waits.protection {
+                        None => String::new(),
+                        Some(Protection::On(nodes)) => {
+                            let names: Vec<String> = nodes.iter().map(|n| self::node(state, *n).to_string()).collect();
+                            format!(", protected on {}", names.join(" "))
+                        }
+                        Some(Protection::EndlessLease(lease)) => format!(", unprotected because of #{}", lease.0),
+                    };
+                    line(&mut text, format!("{number} place {}: {reason}{by}{protection}", waits.position));
                 }
             }
             "ceilings" => {
@@ -428,6 +438,10 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
                 }
             }
             format!("{told} on {}", places.join(" "))
+        }
+        Body::HeadProtected(of) => {
+            let nodes: Vec<String> = of.nodes.0.iter().map(|number| node(state, *number)).collect();
+            format!("{} is protected on {}", names.allocation(of.allocation), nodes.join(" "))
         }
         Body::ReservationDropped(of) => format!("nothing is kept for {} any more", names.allocation(of.allocation)),
         other => other.word().to_owned(),

@@ -1,6 +1,7 @@
-//! Times and weights as stories write them.
+//! Times, weights and limits as stories write them.
 
-use leasehold_model::{Instant, Weights};
+use leasehold_model::{Instant, LimitKind, Weights};
+use std::collections::BTreeMap;
 
 /// Instants as a story writes them.
 pub(super) fn read_time(text: &str) -> (Instant, bool) {
@@ -25,4 +26,18 @@ pub(super) fn weights(text: &str) -> Option<Weights> {
     let parts: Vec<u16> = text.split(',').filter_map(|part| part.parse().ok()).collect();
     let [pressure, fit, locality, fragmentation] = parts[..] else { return None };
     Some(Weights { pressure, fit, locality, fragmentation })
+}
+
+/// `hard=10`, `soft=10`, or `burst=10..15/60s`: from base to ceiling for one episode.
+pub(super) fn limit(options: &BTreeMap<&str, &str>) -> LimitKind {
+    let number = |text: &str| text.parse().expect("a limit");
+    if let Some(limit) = options.get("hard") {
+        return LimitKind::Hard { limit: number(limit) };
+    }
+    if let Some(limit) = options.get("soft") {
+        return LimitKind::Soft { limit: number(limit) };
+    }
+    let (limits, ttl) = options["burst"].split_once('/').expect("a burst");
+    let (limit, burst_limit) = limits.split_once("..").expect("base and ceiling");
+    LimitKind::Burst { limit: number(limit), burst_limit: number(burst_limit), burst_ttl: ttl.parse().expect("a span") }
 }

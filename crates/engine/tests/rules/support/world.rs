@@ -151,6 +151,7 @@ fn decides_the_same_again(before: State, records: &[Record]) {
                     | Body::Denied(_)
                     | Body::PreemptionDecided(_)
                     | Body::ReservationTakenOver(_)
+                    | Body::HeadProtected(_)
                     | Body::ReservationDropped(_)
             );
         if !record.continues && decides {
