@@ -356,6 +356,15 @@ def rising(key: Parser, value: Parser, order: Callable[[Any], Any] = lambda k: k
     return parse
 
 
+def PERIODS(r: Reader) -> tuple:
+    """What prices are for, where not all of them are per second."""
+    kinds = [enum("period", 3)(r)[0] for _ in range(5)]
+    classes = rising(CLASS, enum("period", 3, 2))(r)
+    if all(kind == 1 for kind in kinds) and not classes:
+        raise Malformed("periods that are all a second")
+    return kinds, classes
+
+
 def FRACTION(r: Reader) -> tuple[int, int]:
     numerator, denominator = int.from_bytes(r.take(16), "big"), r.varint()
     if denominator == 0 or gcd(numerator, denominator) != 1:
@@ -420,7 +429,7 @@ KINDS: dict[int, tuple[str, Parser]] = {
     21: ("quota.burst_ended", seq(QUOTA)),
     22: ("rate_card.put", seq(
         CARD, option(POOL), INSTANT, CURRENCY, PRICE, PRICE, PRICE, PRICE, PRICE, rising(CLASS, PRICE),
-        rising(TEXT, FACTOR, str.encode), FACTOR, FACTOR, FACTOR)),
+        rising(TEXT, FACTOR, str.encode), FACTOR, FACTOR, FACTOR, added({1: PERIODS}))),
     23: ("rate_card.deleted", seq(CARD)),
     24: ("charge_policy.put", seq(POLICY, INSTANT, CHARGE, CHARGE, CHARGE, CHARGE)),
     25: ("quota.budgets_updated", seq(TENANT, option(V64), option(V64), V32, option(V32), option(V64), option(V64))),
@@ -483,6 +492,10 @@ KINDS: dict[int, tuple[str, Parser]] = {
     115: ("lease.end_corrected", seq(V64, LEASES, BELONGING)),
     116: ("quota.until_reached", seq(QUOTA)),
     117: ("claim.end_corrected", seq(V64, NODE, V64)),
+    118: ("allocation.hold_set", seq(V64, BOOL, WITH_REASON)),
+    119: ("allocation.hold_cleared", seq(V64)),
+    120: ("allocation.changed", seq(V64, SPEC)),
+    121: ("node.empty", seq(NODE, INSTANT)),
     122: ("node.loss_settled", seq(V64, NODE)),
     123: ("window.put", seq(V32, NODES, INSTANT, INSTANT, option(TEXT))),
     124: ("window.started", seq(V32, NODES)),

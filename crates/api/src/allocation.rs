@@ -3,6 +3,7 @@
 use crate::id::AllocationId;
 use crate::lease::{Ask, GrantedLease, Revocation};
 use crate::once;
+use crate::patch::Patch;
 use crate::time::{Ttl, When};
 use leasehold_model::{AllocationState, AttemptEnd, Domain, Priority, WhenOverQuota};
 use schemars::JsonSchema;
@@ -185,6 +186,42 @@ pub struct Allocation {
     pub ends_by: Option<When>,
     /// When it was completed, failed or was cancelled; null before.
     pub ended_at: Option<When>,
+    /// Present while it is on hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on_hold: Option<Hold>,
+}
+
+/// A hold: the allocation keeps its place in the queue, and is not scheduled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Hold {
+    /// Since when.
+    pub since: When,
+    /// Whether an operator did it; only an operator releases it then.
+    pub by_operator: bool,
+    /// The reason that was given; null if none was.
+    pub reason: Option<String>,
+}
+
+/// Changes an allocation that waits: an absent field keeps its value, null clears it. It keeps its time of submission;
+/// what was reserved for it is not reserved any more.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AllocationChange {
+    /// New priority class, at most the highest that its tenant may use. Absent keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Pool in which it must run: name or number. Absent keeps it, null allows any pool.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub pool: Patch<String>,
+    /// Longest time that one attempt may run. Absent keeps it, null removes it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub walltime: Patch<Ttl>,
+    /// TTL with which its leases are first granted. Absent keeps it, null removes it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub ttl: Patch<Ttl>,
+    /// Requeue instead of failing when interrupted without a checkpoint. Absent keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requeue: Option<bool>,
 }
 
 /// A checkpoint that the workload reported.
@@ -239,6 +276,8 @@ pub enum WaitReason {
     Evictions,
     /// Its project is paused on every pool that it may use.
     Paused,
+    /// It is on hold; `detail` says by whom and why.
+    Hold,
     /// Nothing prevents it from starting; it starts on the next scheduling pass.
     Due,
 }
@@ -246,7 +285,8 @@ pub enum WaitReason {
 /// Why an allocation waits, and its position in the queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waiting {
-    /// Position in the queue among the allocations that wait for a pool that it may use, counted from 1.
+    /// Position in the queue among the allocations that wait for a pool that it may use, counted from 1. While it is on
+    /// hold, the position that it would have.
     pub position: u64,
     /// Why it waits.
     pub reason: WaitReason,

@@ -46,9 +46,9 @@ pub use agent::{
     TeardownsConfirmed,
 };
 pub use allocation::{
-    Allocation, AllocationChanged, AllocationDetail, AllocationList, Asked, Attempt, CheckpointReport,
-    CompleteAllocation, FailedStart, Replica, Requested, SubmitAllocation, Submitted, WaitReason, Waiting,
-    WrittenCheckpoint,
+    Allocation, AllocationChange, AllocationChanged, AllocationDetail, AllocationList, Asked, Attempt,
+    CheckpointReport, CompleteAllocation, FailedStart, Hold, Replica, Requested, SubmitAllocation, Submitted,
+    WaitReason, Waiting, WrittenCheckpoint,
 };
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
@@ -92,7 +92,7 @@ pub use quota::{
 };
 pub use rate::{
     CardState, Charge, ChargePolicy, ChargePolicyList, ChargePolicyPut, Charges, ChargesChange, Decimal,
-    FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, PriceChange, Prices, PricesByKind,
+    FactorsByPriority, KindPriceChange, NewChargePolicy, NewRateCard, Price, PriceChange, Prices, PricesByKind,
     PriorityFactorChange, RateCard, RateCardChange, RateCardList, RateCardPut,
 };
 pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};

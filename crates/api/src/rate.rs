@@ -37,19 +37,46 @@ impl JsonSchema for Decimal {
     }
 }
 
-/// Prices per unit-second, by kind of resource.
+/// A price as text, exact: never negative, up to nine decimals, and per second unless `/h` (hour) or `/d` (day) follows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Price(pub String);
+
+impl fmt::Display for Price {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl JsonSchema for Price {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Price".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": "^[0-9]{1,7}(\\.[0-9]{1,9})?(/[shd])?$",
+            "description": "A price, exact: never negative, up to nine decimals; per second, or with `/h` per hour and with `/d` per day.",
+            "examples": ["0.01", "2.00/h"],
+        })
+    }
+}
+
+/// Prices per unit and second (or hour, or day), by kind of resource.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PricesByKind {
-    /// Price of one GPU for one second.
-    pub gpu: Decimal,
-    /// Price of one core for one second.
-    pub cpu: Decimal,
-    /// Price of one GiB of memory for one second.
-    pub mem: Decimal,
-    /// Price of one GiB of storage for one second.
-    pub block: Decimal,
-    /// Price of one Gb/s for one second.
-    pub net: Decimal,
+    /// Price of one GPU.
+    pub gpu: Price,
+    /// Price of one core.
+    pub cpu: Price,
+    /// Price of one GiB of memory.
+    pub mem: Price,
+    /// Price of one GiB of storage.
+    pub block: Price,
+    /// Price of one Gb/s.
+    pub net: Price,
 }
 
 /// Factors on prices, by priority.
@@ -63,16 +90,16 @@ pub struct FactorsByPriority {
     pub guaranteed: Decimal,
 }
 
-/// Prices. One unit costs per second: the price of its class (or of its kind, if the class has none) times the factors
+/// Prices. One unit costs, per second, hour or day: the price of its class (or of its kind, if the class has none) times the factors
 /// of its tier and priority.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Prices {
     /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
-    /// Price per unit-second, by kind of resource.
+    /// Price per unit, by kind of resource.
     pub kinds: PricesByKind,
     /// Prices of single classes, which replace the price of the kind.
-    pub classes: BTreeMap<String, Decimal>,
+    pub classes: BTreeMap<String, Price>,
     /// Factors by tier; 1 for tiers that are not listed.
     pub tiers: BTreeMap<String, Decimal>,
     /// Factor on the price, by priority.
@@ -116,21 +143,21 @@ pub struct RateCard {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct KindPriceChange {
-    /// New price of one GPU for one second. Absent keeps it.
+    /// New price of one GPU. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<Decimal>,
-    /// New price of one core for one second. Absent keeps it.
+    pub gpu: Option<Price>,
+    /// New price of one core. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu: Option<Decimal>,
-    /// New price of one GiB of memory for one second. Absent keeps it.
+    pub cpu: Option<Price>,
+    /// New price of one GiB of memory. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mem: Option<Decimal>,
-    /// New price of one GiB of storage for one second. Absent keeps it.
+    pub mem: Option<Price>,
+    /// New price of one GiB of storage. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub block: Option<Decimal>,
-    /// New price of one Gb/s for one second. Absent keeps it.
+    pub block: Option<Price>,
+    /// New price of one Gb/s. Absent keeps it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub net: Option<Decimal>,
+    pub net: Option<Price>,
 }
 
 /// Changes factors by priority. An absent factor keeps its value.
@@ -160,7 +187,7 @@ pub struct PriceChange {
     pub kinds: KindPriceChange,
     /// New prices of single classes, by name or number; null removes one.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
-    pub classes: BTreeMap<String, Option<Decimal>>,
+    pub classes: BTreeMap<String, Option<Price>>,
     /// New factors by tier; null removes one.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub tiers: BTreeMap<String, Option<Decimal>>,

@@ -6,7 +6,7 @@ use crate::mix::MixMap;
 use crate::row::Row;
 use crate::usage::{bucket_no, cut};
 use ethnum::U256;
-use leasehold_meter::{Money, Overflow, Window, billable_end, factor};
+use leasehold_meter::{Money, Overflow, Rate, Window, billable_end, rate};
 use leasehold_model::rate::{Charge, Currency, Prices};
 use leasehold_model::{ClassNo, Instant, Name, PoolNo, Priority};
 use std::collections::BTreeMap;
@@ -35,8 +35,9 @@ struct Pricing<'b> {
     books: &'b Books,
     borders: Vec<Instant>,
     of_pool: BTreeMap<PoolNo, Cuts<'b>>,
-    factors: BTreeMap<(usize, ClassNo, Priority), U256>,
-    sums: MixMap<(Key, ClassNo, u32, Currency), U256>,
+    rates: BTreeMap<(usize, ClassNo, Priority), Rate>,
+    /// The last part of a key is the divisor of the rate: prices may be for different periods.
+    sums: MixMap<(Key, ClassNo, u32, Currency, u64), U256>,
     overflow: bool,
 }
 
@@ -55,7 +56,7 @@ impl<'b> Pricing<'b> {
             books,
             borders: borders.to_vec(),
             of_pool: BTreeMap::new(),
-            factors: BTreeMap::new(),
+            rates: BTreeMap::new(),
             sums: MixMap::default(),
             overflow: false,
         }
@@ -83,13 +84,13 @@ impl<'b> Pricing<'b> {
         let class = priced.class;
         let Some(spec) = self.books.classes.get(&class).filter(|_| self.sums.len() <= LINES_MAX) else { return };
         let place = std::ptr::from_ref(prices).addr();
-        let by_class = self.factors.entry((place, class, priced.priority));
-        let each = *by_class.or_insert_with(|| factor(prices, class, spec, priced.priority));
-        let Some(cost) = U256::from(amount).checked_mul(each) else {
+        let by_class = self.rates.entry((place, class, priced.priority));
+        let each = *by_class.or_insert_with(|| rate(prices, class, spec, priced.priority));
+        let Some(cost) = U256::from(amount).checked_mul(each.factor) else {
             self.overflow = true;
             return;
         };
-        let sum = self.sums.entry((priced.key, class, bucket, prices.currency)).or_default();
+        let sum = self.sums.entry((priced.key, class, bucket, prices.currency, each.divisor)).or_default();
         match if off { sum.checked_sub(cost) } else { sum.checked_add(cost) } {
             Some(changed) => *sum = changed,
             None => self.overflow = true,
@@ -127,13 +128,23 @@ impl<'b> Pricing<'b> {
         if self.overflow {
             return Err(Overflow.into());
         }
-        let books = self.books;
-        let line = |((key, class, bucket, currency), cost)| {
-            let quanta_per_unit = books.classes.get(&class).map_or(1, |spec| spec.quanta_per_unit);
-            CostLine { key, class, bucket, currency, money: Money::new(quanta_per_unit, cost) }
+        let line = |((key, class, bucket, currency, divisor), cost)| CostLine {
+            key,
+            class,
+            bucket,
+            currency,
+            money: Money::new(divisor, cost),
         };
-        let mut lines: Vec<CostLine> = self.sums.into_iter().map(line).filter(|line| !line.money.is_zero()).collect();
-        lines.sort_unstable_by_key(|line| (line.key, line.class, line.bucket, line.currency));
+        let mut parts: Vec<CostLine> = self.sums.into_iter().map(line).filter(|line| !line.money.is_zero()).collect();
+        let of = |line: &CostLine| (line.key, line.class, line.bucket, line.currency);
+        parts.sort_unstable_by_key(of);
+        let mut lines: Vec<CostLine> = Vec::with_capacity(parts.len());
+        for part in parts {
+            match lines.last_mut().filter(|last| of(last) == of(&part)) {
+                Some(last) => last.money.add_all(&part.money)?,
+                None => lines.push(part),
+            }
+        }
         Ok(lines)
     }
 }

@@ -198,6 +198,9 @@ impl Books {
             Body::AllocationCancelled(one) => {
                 self.stories.over(one.allocation, record, AllocationState::Cancelled, None, (None, None))?;
             }
+            Body::AllocationChanged(one) => self.stories.changed(one.allocation, &one.spec)?,
+            // It waits as before, and holds nothing.
+            Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) => {}
             // About the journal itself.
             Body::Genesis(_)
             | Body::Started(_)
@@ -235,6 +238,7 @@ impl Books {
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
+            | Body::NodeEmpty(_)
             | Body::NodeQuarantined(_)
             // No lease starts or ends.
             | Body::Denied(_)

@@ -421,6 +421,15 @@ pub struct CapacityKey {
 }
 
 impl Books {
+    /// The nodes that have been empty since an instant or longer, and since when.
+    pub fn nodes_empty_since(&self, since: Instant) -> Vec<(NodeNo, Instant)> {
+        let is_empty = |(node, book): &(&NodeNo, &NodeBook)| {
+            let is_used = book.classes.iter().any(|class| class.free() < class.capacity);
+            !is_used && book.last_used <= since && !self.claims.contains_key(node)
+        };
+        self.nodes.books.iter().filter(is_empty).map(|(node, book)| (*node, book.last_used)).collect()
+    }
+
     /// The nodes that have been empty since an instant or longer, as of `as_of`.
     pub fn empty_nodes(&self, since: Instant, as_of: Instant) -> Result<Vec<EmptyNode>, BooksError> {
         let mut empty = Vec::new();

@@ -295,7 +295,13 @@ impl Books {
             number.put(&mut out);
             object.put(&mut out);
         }
-        put_list(self.schedule.cards().cloned().collect::<Vec<_>>().into_iter(), &mut out);
+        // With their length in front, because fields may be added to the end of prices later.
+        put_varint(self.schedule.cards().count() as u64, &mut out);
+        for card in self.schedule.cards() {
+            let bytes = card.to_bytes();
+            put_varint(bytes.len() as u64, &mut out);
+            out.extend_from_slice(&bytes);
+        }
         put_list(self.schedule.policies().cloned().collect::<Vec<_>>().into_iter(), &mut out);
         put_varint(self.nodes.books.len() as u64, &mut out);
         for (number, node) in &self.nodes.books {
@@ -345,7 +351,10 @@ impl Books {
             let key = (NamedKind::get(&mut r)?, Field::get(&mut r)?);
             self.names.insert(key, Field::get(&mut r)?);
         }
-        get_list::<RateCardPut>(&mut r)?.into_iter().for_each(|card| self.schedule.put_card(card));
+        for _ in 0..r.count(1 << 40)? {
+            let length = r.count(usize::MAX)?;
+            self.schedule.put_card(RateCardPut::from_bytes(r.take(length)?)?);
+        }
         get_list::<ChargePolicyPut>(&mut r)?.into_iter().for_each(|policy| self.schedule.put_policy(policy));
         for _ in 0..r.count(1 << 32)? {
             let number = NodeNo::get(&mut r)?;

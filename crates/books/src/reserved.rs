@@ -58,6 +58,10 @@ fn reservation_ended(body: &Body) -> Option<AllocationNo> {
         Some(placed.allocation)
     } else if let Body::AllocationCancelled(gone) = body {
         Some(gone.allocation)
+    } else if let Body::AllocationHoldSet(held) = body {
+        Some(held.allocation)
+    } else if let Body::AllocationChanged(changed) = body {
+        Some(changed.allocation)
     } else {
         None
     }

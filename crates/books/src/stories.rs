@@ -194,6 +194,14 @@ impl Stories {
         story.map(Some).map_err(|_| store.damage())
     }
 
+    /// It asks for something else from now on.
+    pub(crate) fn changed(&mut self, number: AllocationNo, spec: &AllocationSpec) -> Followed {
+        let story = self.open(number)?;
+        (story.outline.pool, story.outline.priority) = (spec.pool, spec.priority);
+        story.spec = spec.clone();
+        Ok(())
+    }
+
     fn open(&mut self, number: AllocationNo) -> Result<&mut Story, &'static str> {
         self.open.get_mut(&number).ok_or("unknown allocation")
     }

@@ -6,7 +6,7 @@ use crate::facts::{Books, BooksError, Phase};
 use crate::row::Row;
 use crate::scan::held_until;
 use ethnum::U256;
-use leasehold_meter::{Money, Overflow, QuantaNs, Window, factor};
+use leasehold_meter::{Money, Overflow, QuantaNs, Window, rate};
 pub use leasehold_model::WasteClass;
 use leasehold_model::rate::Currency;
 use leasehold_model::{ClassNo, Instant, NodeNo, PoolNo, Priority, ProjectNo, TenantNo, UserNo};
@@ -170,7 +170,7 @@ impl Books {
             })?;
             let idle = lines.iter().map(|(_, line)| line.idle).sum();
             let prices = self.schedule.prices_at(pool, pair[0]);
-            let money = Money::of(idle, spec.quanta_per_unit, factor(prices, class, spec, Priority::Scavenger))?;
+            let money = Money::of(idle, rate(prices, class, spec, Priority::Scavenger))?;
             earned.entry(prices.currency).or_default().add_all(&money)?;
         }
         Ok(earned.into_iter().collect())

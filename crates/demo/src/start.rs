@@ -90,6 +90,7 @@ fn configuration(directory: &DemoDirectory, pace: Pace) -> Config {
             heat_half_life: Some(pace.span(20_000).max(Span::from_secs(1))),
             head_wait_max: None,
             sensitive_pool_size: None,
+            idle_node_after: None,
         },
         // A demo can be continued after a long time.
         clock: config::Clock { max_gap: Span::from_secs(3650 * 86_400) },

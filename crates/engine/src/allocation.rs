@@ -47,7 +47,18 @@ pub struct Allocation {
     pub protected_on: Vec<NodeNo>,
     /// How often it was requeued without a checkpoint, since the first process with rules version 4.
     pub requeues: u32,
+    /// Set while it is on hold: it keeps its place in the queue, and is not scheduled.
+    pub on_hold: Option<Hold>,
     pub(crate) reservation: Option<Box<Reservation>>,
+}
+
+/// Why a waiting allocation is on hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hold {
+    /// Whether an operator did it; only an operator releases it then.
+    pub by_operator: bool,
+    pub reason: Option<Name>,
+    pub since: Instant,
 }
 
 impl Allocation {
@@ -76,6 +87,7 @@ impl Allocation {
             queued_at: record.stamp,
             protected_on: Vec::new(),
             requeues: 0,
+            on_hold: None,
             reservation: None,
         })
     }
@@ -109,6 +121,11 @@ impl Allocation {
     /// When this attempt ends at the latest, if it has a walltime.
     pub fn bound(&self) -> Option<Instant> {
         self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
+    }
+
+    /// Whether scheduling passes consider it: it waits, is not on hold, and does not wait for its victims.
+    pub(crate) fn is_in_line(&self) -> bool {
+        self.state.is_queued() && self.reservation.is_none() && self.on_hold.is_none()
     }
 
     /// Whether its attempt is ending and the record that settles it has not been made yet.

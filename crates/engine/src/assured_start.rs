@@ -126,8 +126,7 @@ impl View<'_> {
 
     /// The assured starts of the first waiting allocation of each line, recomputed from the queue.
     pub fn assured_starts(&self, now: Instant) -> Vec<(AllocationNo, AssuredStart)> {
-        let mut waiting: Vec<&Allocation> =
-            self.allocations_after(None).filter(|a| a.state.is_queued() && a.reservation.is_none()).collect();
+        let mut waiting: Vec<&Allocation> = self.allocations_after(None).filter(|a| a.is_in_line()).collect();
         waiting.sort_by_key(|found| self.rank_of(found, now));
         let mut first = BTreeSet::new();
         let heads = waiting.into_iter().filter(|found| first.insert((found.claimer(), found.spec.pool)));

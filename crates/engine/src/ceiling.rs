@@ -11,10 +11,10 @@ use crate::lease::Lease;
 use crate::queue::minute;
 use crate::state::State;
 use ethnum::U256;
-use leasehold_meter::{billionths_up, factor};
+use leasehold_meter::{billionths_up, rate};
 use leasehold_model::body::{CeilingPut, Granted};
 use leasehold_model::limits::LEASE_COST_MAX;
-use leasehold_model::rate::Currency;
+use leasehold_model::rate::{Currency, Period};
 use leasehold_model::{
     Amount, AppInstanceNo, CeilingMode, ClassNo, DenyCause, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
     Span, TenantNo,
@@ -174,6 +174,8 @@ impl State {
     /// a billionth.
     pub(crate) fn cost(&self, what: Priced, from: Instant, to: Instant, currency: Currency) -> Amount {
         let spec = self.class(what.class).expect("the class of priced capacity exists");
+        // Prices for different periods are added up as parts of a day.
+        let divisor = spec.quanta_per_unit * Period::Day.seconds();
         let mut sum = U256::ZERO;
         let mut at = from;
         while at < to {
@@ -181,11 +183,12 @@ impl State {
             let prices = self.prices_at(what.pool, at);
             if prices.currency == currency {
                 let quanta_ns = u128::from(what.quanta) * u128::from(until.since(at).0);
-                sum += U256::from(quanta_ns) * factor(prices, what.class, spec, what.priority);
+                let rate = rate(prices, what.class, spec, what.priority);
+                sum += U256::from(quanta_ns) * rate.factor * U256::from(divisor / rate.divisor);
             }
             at = until;
         }
-        let cost = billionths_up(sum, spec.quanta_per_unit);
+        let cost = billionths_up(sum, divisor);
         u128::try_from(cost).map_or(LEASE_COST_MAX, |cost| Amount(cost).min(LEASE_COST_MAX))
     }
 

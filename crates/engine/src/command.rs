@@ -339,6 +339,22 @@ fields! {
     }
 }
 fields! {
+    /// Puts a waiting allocation on hold.
+    pub struct HoldAllocation { pub allocation: AllocationNo, pub reason: Option<Name> }
+}
+fields! {
+    /// Changes what a waiting allocation asks for. An absent field keeps its value; a field that is present and empty
+    /// is cleared.
+    pub struct ChangeAllocation {
+        pub allocation: AllocationNo,
+        pub priority: Option<Priority>,
+        pub pool: Option<Option<PoolNo>>,
+        pub walltime: Option<Option<Span>>,
+        pub ttl: Option<Option<Span>>,
+        pub requeue: Option<bool>,
+    }
+}
+fields! {
     /// Whether a released node is clean. `generation` is that of the reporting agent; absent if an operator reports.
     pub struct ReportWipe { pub node: NodeNo, pub generation: Option<u64>, pub clean: bool }
 }
@@ -393,6 +409,10 @@ fields! {
     /// else an operator.
     pub struct FailStart { pub allocation: AllocationNo, pub node: Option<NodeNo>, pub generation: Option<u64> }
 }
+fields! {
+    /// A node has been empty since that instant, by the books.
+    pub struct NoteEmptyNode { pub node: NodeNo, pub since: Instant }
+}
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
 fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
@@ -415,8 +435,11 @@ commands! {
     13 ReportCheckpoint(ReportCheckpoint) "report_checkpoint",
     14 CompleteAllocation(CompleteAllocation) "complete_allocation",
     15 CancelAllocation(AllocationNo) "cancel_allocation",
+    16 HoldAllocation(HoldAllocation) "hold_allocation",
+    17 ReleaseHold(AllocationNo) "release_hold",
+    18 ChangeAllocation(ChangeAllocation) "change_allocation",
     /// The agent of a node or an operator reports that the work could not be started.
-    16 FailStart(FailStart) "fail_start",
+    19 FailStart(FailStart) "fail_start",
     20 PutTenant(PutTenant) "put_tenant",
     21 DeleteTenant(TenantNo) "delete_tenant",
     22 PutProject(PutProject) "put_project",
@@ -447,6 +470,7 @@ commands! {
     46 PutChargePolicy(PutChargePolicy) "put_charge_policy",
     47 PutCeiling(PutCeiling) "put_ceiling",
     48 DeleteCeiling(DeleteCeiling) "delete_ceiling",
+    49 NoteEmptyNode(NoteEmptyNode) "note_empty_node",
     50 RegisterAgent(RegisterAgent) "register_agent",
     51 ReportCondition(ReportCondition) "report_condition",
     /// An operator declares the node to be without an agent.

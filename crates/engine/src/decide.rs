@@ -15,6 +15,7 @@ mod endings;
 pub(crate) mod guard;
 mod inventory;
 mod losses;
+mod pending;
 mod placement_preview;
 mod quotas;
 pub(crate) mod quote;
@@ -209,6 +210,7 @@ impl Follower for Beside<'_> {
     }
     fn lease_due(&mut self, state: &State, slot: u32) {
         self.timers.arm(state, slot);
+        self.scheduler.deadline_moved(state.leases.at(slot).priority);
     }
     fn lease_closed(&mut self, state: &State) {
         self.timers.sweep(state);
@@ -297,6 +299,9 @@ impl Draft<'_> {
             Command::CompleteAllocation(complete) => self.complete_allocation(complete).map(done),
             Command::CancelAllocation(number) => self.cancel_allocation(*number).map(done),
             Command::FailStart(failed) => self.fail_start(failed).map(done),
+            Command::HoldAllocation(hold) => self.hold_allocation(hold).map(done),
+            Command::ReleaseHold(number) => self.release_hold(*number).map(done),
+            Command::ChangeAllocation(change) => self.change_allocation(change).map(done),
             Command::PutTenant(put) => self.put_tenant(put).map(done),
             Command::UpdateTenant(update) => self.update_tenant(update).map(done),
             Command::DeleteTenant(tenant) => self.delete_tenant(*tenant).map(done),
@@ -332,6 +337,7 @@ impl Draft<'_> {
             Command::ClearQuarantine(node) => self.clear_quarantine(*node).map(done),
             Command::ReserveNodes(reserve) => self.reserve_nodes(reserve).map(done),
             Command::UnreserveNodes(window) => self.unreserve_nodes(*window).map(done),
+            Command::NoteEmptyNode(note) => self.note_empty_node(note).map(done),
             Command::IssueToken(issue) => self.issue_token(issue).map(done),
             Command::RevokeToken(token) => self.revoke_token(*token).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),

@@ -55,7 +55,7 @@ mod warm;
 mod window;
 
 pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
-pub use allocation::{Allocation, Over};
+pub use allocation::{Allocation, Hold, Over};
 pub use assured_start::AssuredStart;
 pub use budget::{Scarce, Spending};
 pub use ceiling::{Ceiling, CeilingScope};

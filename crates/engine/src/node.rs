@@ -180,6 +180,8 @@ pub struct Node {
     pub last_generation: u64,
     pub condition: Condition,
     pub heat: Heat,
+    /// Since when it was empty, in the last record that says so.
+    pub(crate) empty_noted: Option<Instant>,
     /// The deadline of the last teardown that was not confirmed here.
     pub(crate) fenced_at: Option<Instant>,
     /// When what its claim counts last changed (`claims.rs`).
@@ -220,6 +222,7 @@ impl Node {
             last_generation: 0,
             condition: Condition::default(),
             heat: Heat::NONE,
+            empty_noted: None,
             fenced_at: None,
             claim_counted_since: Instant(0),
             last_end: Instant(0),

@@ -146,6 +146,8 @@ pub(crate) struct Queue {
     pub(crate) reserved: BTreeSet<AllocationNo>,
     /// The nodes on which heads are protected, with these heads.
     pub(crate) protected_nodes: BTreeMap<NodeNo, AllocationNo>,
+    /// Allocations on hold.
+    pub(crate) on_hold: BTreeSet<AllocationNo>,
     /// Tenants whose allocations share no shape with those of other tenants.
     with_own_shapes: BTreeSet<TenantNo>,
     /// The number of waiting allocations of each tenant.
@@ -189,6 +191,7 @@ impl Queue {
     pub(crate) fn remove(&mut self, key: &ShapeKey, allocation: &Allocation) {
         self.step_out(key, allocation);
         self.reserved.remove(&allocation.number);
+        self.on_hold.remove(&allocation.number);
         self.total -= 1;
         let left = self.pending.get_mut(&allocation.tenant).expect("it was counted");
         *left -= 1;

@@ -10,7 +10,7 @@ use crate::budget::Scarce;
 use crate::preempt::Plan;
 use crate::queue::{Line, Rank, ShapeKey, Standing, Waiting, line_up, minute, step_out};
 use crate::state::State;
-use leasehold_model::{AllocationNo, Instant, NodeNo, TenantNo};
+use leasehold_model::{AllocationNo, Instant, NodeNo, Priority, TenantNo};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -67,6 +67,9 @@ pub(crate) struct Scheduler {
     pub(crate) queue_changed: bool,
     /// Whether some shape has a provisional block ([`Blocked::is_provisional`]).
     pub(crate) provisional: bool,
+    /// The highest priority of the shapes that wait for an eviction limit. Which leases they would evict depends on the
+    /// deadlines of leases with lower priority, and so does whether the limit allows it.
+    pub(crate) limited: Option<Priority>,
     /// The head of each line as of the last pass: the first allocation that finds no capacity.
     pub(crate) heads: BTreeMap<Line, Rank>,
     minute: u64,
@@ -83,7 +86,7 @@ impl Scheduler {
             if found.is_unsettled() {
                 scheduler.unsettled.insert(found.number);
             }
-            if found.state.is_queued() && found.reservation.is_none() {
+            if found.is_in_line() {
                 scheduler.line_up(&state.queue.key(found), found);
             }
         }
@@ -120,6 +123,18 @@ impl Scheduler {
     pub(crate) fn take(&mut self, state: &State, by: TenantNo) {
         let is_theirs = |number| state.allocation(number).is_some_and(|head| head.tenant == by);
         self.queue_changed |= self.provisional || self.heads.values().any(|(.., number)| is_theirs(*number));
+    }
+
+    /// The deadline of a lease has changed.
+    pub(crate) fn deadline_moved(&mut self, of: Priority) {
+        self.queue_changed |= self.limited.is_some_and(|limited| of < limited);
+    }
+
+    /// Sets what follows from the blocks of the shapes, at the end of a pass.
+    pub(crate) fn sum_up_blocks(&mut self) {
+        let blocked = || self.shapes.iter().filter_map(|(key, shape)| Some((key.priority, shape.blocked?)));
+        self.provisional = blocked().any(|(_, block)| block.is_provisional());
+        self.limited = blocked().filter(|(_, block)| *block == Blocked::Evictions).map(|(priority, _)| priority).max();
     }
 
     pub(crate) fn arrive(&mut self, allocation: AllocationNo) {

@@ -24,6 +24,7 @@ use crate::token::{Token, Tokens};
 use leasehold_model::body::QuotaPut;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
+use leasehold_model::rate::Prices;
 use leasehold_model::{
     Instant, LimitKind, Name, NodeNo, Quanta, QuotaNo, TemporaryLimit, TenantNo, TenantSettings, TokenNo,
 };
@@ -32,7 +33,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 16;
+const SNAPSHOT_VERSION: u32 = 18;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -322,6 +323,7 @@ impl State {
         node.claim_counted_since = Field::get(r)?;
         node.last_end = Field::get(r)?;
         node.last_sign = Field::get(r)?;
+        node.empty_noted = Field::get(r)?;
         for _ in 0..r.count(CLASSES_PER_NODE_MAX)? {
             let (class, capacity, per_device) = (Field::get(r)?, Quanta::get(r)?, u64::get(r)?);
             self.check_capacity(node.classes.last().map(|c| c.class), class, capacity.0, per_device)?;
@@ -402,6 +404,7 @@ fn put_node(n: &Node, out: &mut Vec<u8>) {
     n.claim_counted_since.put(out);
     n.last_end.put(out);
     n.last_sign.put(out);
+    n.empty_noted.put(out);
     put_varint(n.classes.len() as u64, out);
     for class in &n.classes {
         class.class.put(out);
@@ -432,13 +435,18 @@ fn get_token(number: TokenNo, r: &mut Reader<'_>) -> Result<Token, BadSnapshot> 
 fn put_rate_card(c: &RateCard, out: &mut Vec<u8>) {
     c.pool.put(out);
     c.from.put(out);
-    c.prices.put(out);
+    // With their length in front, because fields may be added to the end of prices later.
+    let prices = c.prices.to_bytes();
+    put_varint(prices.len() as u64, out);
+    out.extend_from_slice(&prices);
     c.set_at.put(out);
 }
 
 fn get_rate_card(number: u32, r: &mut Reader<'_>) -> Result<RateCard, BadSnapshot> {
     let (pool, from) = (Field::get(r)?, Field::get(r)?);
-    Ok(RateCard { number, pool, from, prices: Field::get(r)?, set_at: Field::get(r)? })
+    let length = r.count(usize::MAX)?;
+    let prices = Prices::from_bytes(r.take(length)?)?;
+    Ok(RateCard { number, pool, from, prices, set_at: Field::get(r)? })
 }
 
 fn put_charge_policy(p: &ChargePolicy, out: &mut Vec<u8>) {

@@ -454,6 +454,14 @@ fn prices_are_set_shown_and_withdrawn() {
     refuses(&daemon.run("rate delete 0"), 1, "rate_card_in_force");
     refuses(&daemon.run("rate set --card 0 --gpu 1"), 1, "rate_card_in_force");
 
+    tells(
+        &daemon.run("rate set --gpu 2.00/h --class gpu-h100=48/d").ok(),
+        &["2 CHF per GPU-hour", "48 CHF per unit-day"],
+    );
+    let month = daemon.run("rate set --gpu 1500/month");
+    refuses(&month, 1, "bad_prices");
+    assert!(month.err.contains("differ in length"), "{month:?}");
+
     let negative = daemon.run("rate set --gpu -1");
     refuses(&negative, 1, "bad_prices");
     assert!(negative.err.contains("prices.kinds.gpu") && negative.err.contains("negative"), "{negative:?}");

@@ -3,6 +3,7 @@
 //! Each class has its own number of quanta per unit, so amounts of several classes have several denominators. There
 //! are few of them. Numerators are added as integers; fractions are reduced or rounded only for output.
 
+use crate::rating::Rate;
 use crate::split::{half_even, round_wide};
 use ethnum::U256;
 use smallvec::SmallVec;
@@ -176,8 +177,8 @@ impl Units {
 }
 
 impl Money {
-    /// The cost of an amount at a [`factor`](crate::rating::factor).
-    pub fn of(quanta_ns: u128, quanta_per_unit: u64, factor: U256) -> Result<Self, Overflow> {
-        Ok(Self::new(quanta_per_unit, U256::from(quanta_ns).checked_mul(factor).ok_or(Overflow)?))
+    /// The cost of an amount at a [`rate`](crate::rating::rate).
+    pub fn of(quanta_ns: u128, rate: Rate) -> Result<Self, Overflow> {
+        Ok(Self::new(rate.divisor, U256::from(quanta_ns).checked_mul(rate.factor).ok_or(Overflow)?))
     }
 }

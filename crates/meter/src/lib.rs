@@ -15,7 +15,7 @@ pub mod timeline;
 
 pub use exact::{Exact, Money, Overflow, Units};
 pub use interval::{Window, billable_end};
-pub use rating::{Schedule, billionths_up, factor};
+pub use rating::{Rate, Schedule, billionths_up, rate};
 pub use split::{round_together, split};
 pub use timeline::{Event, Segment, SegmentHead, Timeline, Wanted};
 

@@ -6,18 +6,29 @@ use leasehold_model::rate::{ChargePolicyPut, Charges, Prices, RateCardPut};
 use leasehold_model::{ClassNo, ClassSpec, Instant, PoolNo, Priority};
 use std::collections::BTreeMap;
 
-/// The product of price and factors, in units of 10^-27. A quantum-nanosecond costs this divided by `quanta_per_unit`
-/// and 10^36.
-pub fn factor(prices: &Prices, class: ClassNo, spec: &ClassSpec, priority: Priority) -> U256 {
-    let price = U256::from(prices.price(class, spec.kind).0);
-    let tier = U256::from(prices.tier_factor(spec.tier.as_ref()).0);
-    price * tier * U256::from(prices.priority_factor(priority).0)
+/// What a quantum costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// The product of price and factors, in units of 10^-27.
+    pub factor: U256,
+    /// A quantum-nanosecond costs the factor divided by 10^36 and by this: the quanta of a unit, times the seconds of
+    /// the period that the price is for.
+    pub divisor: u64,
 }
 
-/// Converts a sum of quantum-nanoseconds times their [`factor`]s, of one class, to billionths of the currency, rounded
-/// up.
-pub fn billionths_up(sum: U256, quanta_per_unit: u64) -> U256 {
-    let step = U256::from(quanta_per_unit) * U256::new(10).pow(27);
+/// What a quantum of a class costs at a priority.
+pub fn rate(prices: &Prices, class: ClassNo, spec: &ClassSpec, priority: Priority) -> Rate {
+    let price = U256::from(prices.price(class, spec.kind).0);
+    let tier = U256::from(prices.tier_factor(spec.tier.as_ref()).0);
+    let factor = price * tier * U256::from(prices.priority_factor(priority).0);
+    // At most 2^32 quanta and 86,400 seconds.
+    Rate { factor, divisor: spec.quanta_per_unit * prices.period(class, spec.kind).seconds() }
+}
+
+/// Converts a sum of quantum-nanoseconds times their factors, of rates with one divisor, to billionths of the currency,
+/// rounded up.
+pub fn billionths_up(sum: U256, divisor: u64) -> U256 {
+    let step = U256::from(divisor) * U256::new(10).pow(27);
     sum / step + U256::from(u8::from(sum % step != U256::ZERO))
 }
 

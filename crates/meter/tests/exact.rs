@@ -3,7 +3,7 @@
 use ethnum::U256;
 use leasehold_meter::Window;
 use leasehold_meter::exact::decimal_text;
-use leasehold_meter::{Exact, Money, Units, billable_end, split};
+use leasehold_meter::{Exact, Money, Rate, Units, billable_end, split};
 use leasehold_model::rate::Charge;
 use leasehold_model::{Instant, Span};
 use proptest::prelude::*;
@@ -175,7 +175,7 @@ fn halves_go_to_the_even_step() {
 fn what_does_not_fit_says_so() {
     let mut sum: Exact<9> = Exact::new(1, U256::MAX);
     assert!(sum.add(1, U256::ONE).is_err());
-    assert!(Money::of(u128::MAX, 1, U256::MAX).is_err());
+    assert!(Money::of(u128::MAX, Rate { factor: U256::MAX, divisor: 1 }).is_err());
     let mut wide: Exact<9> = Exact::new(7, U256::MAX);
     wide.add(11, U256::ONE).expect("another denominator");
     assert!(wide.fraction().is_err() && wide.rounded(6).is_err());

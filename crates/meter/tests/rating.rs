@@ -2,8 +2,8 @@
 
 use ethnum::U256;
 use leasehold_meter::timeline::{Keep, Lookup};
-use leasehold_meter::{Money, Schedule, Segment, Timeline, Units, Wanted, Window, factor};
-use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Decimal, Prices, RateCardPut};
+use leasehold_meter::{Money, Schedule, Segment, Timeline, Units, Wanted, Window, rate};
+use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Decimal, Period, Prices, RateCardPut};
 use leasehold_model::{ClassNo, ClassSpec, Instant, Name, PoolNo, Priority, ResourceKind, Span};
 use proptest::prelude::*;
 
@@ -105,7 +105,8 @@ fn a_factor_is_price_times_tier_times_priority() {
         ),
         (3, Some("a100"), Priority::Guaranteed, U256::new(123_456_789) * one * U256::new(1_500_000_000)),
     ] {
-        assert_eq!(factor(&card, ClassNo(class), &spec(tier), priority), expected);
+        let found = rate(&card, ClassNo(class), &spec(tier), priority);
+        assert_eq!((found.factor, found.divisor), (expected, 7));
     }
 }
 
@@ -159,11 +160,36 @@ fn money_is_exact() {
     let card = Prices::default_card();
     let name = Name::new("gpu").expect("a name");
     let spec = ClassSpec { name, kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 7, premium: false };
-    let each = factor(&card, ClassNo(0), &spec, Priority::Standard);
-    assert_eq!(Money::of(7 * hour, 7, each).expect("small").decimal(6), Ok("36.000000".to_owned()));
-    let seventh = Money::of(hour, 7, each).expect("small");
+    let each = rate(&card, ClassNo(0), &spec, Priority::Standard);
+    assert_eq!(Money::of(7 * hour, each).expect("small").decimal(6), Ok("36.000000".to_owned()));
+    let seventh = Money::of(hour, each).expect("small");
     assert_eq!(seventh.decimal(6), Ok("5.142857".to_owned()));
     let mut seven = Money::default();
     (0..7).for_each(|_| seven.add_all(&seventh).expect("small"));
     assert_eq!(seven.decimal(6), Ok("36.000000".to_owned()));
+}
+
+/// 2.00 per GPU-hour has no exact price per second, and is exact; so are prices per day, and sums of all of them.
+#[test]
+fn prices_per_hour_and_day_are_exact() {
+    let second = 1_000_000_000u128;
+    let name = Name::new("gpu").expect("a name");
+    let spec = ClassSpec { name, kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 7, premium: false };
+    let cost = |price: u64, period: Period, quanta_ns: u128| {
+        let mut card = Prices::default_card();
+        (card.kinds.0[0], card.periods.kinds[0]) = (Decimal(price * 1_000_000_000), period);
+        Money::of(quanta_ns, rate(&card, ClassNo(0), &spec, Priority::Standard)).expect("small")
+    };
+    let hour = cost(2, Period::Hour, 7 * 3600 * second);
+    assert_eq!(hour.decimal(9), Ok("2.000000000".to_owned()));
+    // 3,600 single seconds are an hour.
+    let mut seconds = Money::default();
+    (0..3600).for_each(|_| seconds.add_all(&cost(2, Period::Hour, 7 * second)).expect("small"));
+    assert_eq!(seconds, hour);
+    assert_eq!(cost(48, Period::Day, 7 * 3600 * second), hour);
+    let mut sum = cost(2, Period::Hour, second);
+    sum.add_all(&cost(1, Period::Day, second)).expect("small");
+    sum.add_all(&cost(1, Period::Second, second)).expect("small");
+    // 2/(7 × 3600) + 1/(7 × 86400) + 1/7.
+    assert_eq!(sum.fraction(), Ok((U256::new(86_449), U256::new(604_800))));
 }

@@ -10,9 +10,10 @@ mod windows;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
 pub use allocations::{
-    AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
-    AllocationFailed, AllocationPlaced, AllocationRequeued, AllocationStarted, AllocationSubmitted,
-    AllocationSuspended, HeadProtected, PreemptionDecided, ReplicaPlacement, ReservationDropped, ReservationTakenOver,
+    AllocationCancelled, AllocationChanged, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted,
+    AllocationDenied, AllocationFailed, AllocationHoldCleared, AllocationHoldSet, AllocationPlaced, AllocationRequeued,
+    AllocationStarted, AllocationSubmitted, AllocationSuspended, HeadProtected, PreemptionDecided, ReplicaPlacement,
+    ReservationDropped, ReservationTakenOver,
 };
 pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
@@ -288,6 +289,12 @@ fields! {
 }
 
 fields! {
+    /// The node has had no leases, reservations and claims since that instant, for longer than the daemon was told to
+    /// wait before it says so.
+    pub struct NodeEmpty { pub node: NodeNo, pub since: Instant }
+}
+
+fields! {
     /// The holder released leases. `closed`: the node has no agent, so they are closed at once.
     pub struct Released { pub leases: ReportedLeases, pub closed: bool }
 }
@@ -504,6 +511,10 @@ kinds! {
     115 "lease.end_corrected" EndsCorrected,
     116 "quota.until_reached" QuotaUntilReached,
     117 "claim.end_corrected" ClaimEndCorrected,
+    118 "allocation.hold_set" AllocationHoldSet,
+    119 "allocation.hold_cleared" AllocationHoldCleared,
+    120 "allocation.changed" AllocationChanged,
+    121 "node.empty" NodeEmpty,
     122 "node.loss_settled" LossSettled,
     123 "window.put" WindowPut,
     124 "window.started" WindowStarted,

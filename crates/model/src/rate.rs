@@ -1,13 +1,13 @@
 //! Prices, factors, and charge policies for leases that end early (SEMANTICS 7).
 
 use crate::class::ResourceKind;
-use crate::codec::{DecodeError, Field, Reader};
-use crate::fields;
+use crate::codec::{DecodeError, Field, Reader, put_varint};
 use crate::id::{ClassNo, PoolNo};
 use crate::instant::{Instant, Span};
 use crate::limits::{FACTOR_MAX, RATE_LINES_MAX, RATE_MAX};
 use crate::name::Name;
 use crate::policy::Priority;
+use crate::{fields, words};
 use std::fmt;
 use std::str::FromStr;
 
@@ -41,6 +41,14 @@ impl std::error::Error for BadDecimal {}
 
 impl Decimal {
     pub const ONE: Self = Self(BILLION);
+
+    /// A price as text: `0.01` per second, `2/h` per hour, `48/d` per day.
+    pub fn per(self, period: Period) -> String {
+        match period {
+            Period::Second => self.to_string(),
+            Period::Hour | Period::Day => format!("{self}/{}", period.word()),
+        }
+    }
 }
 
 impl FromStr for Decimal {
@@ -127,7 +135,54 @@ impl Field for Currency {
     }
 }
 
-/// Prices per unit-second and the factors on them.
+words! {
+    /// What a price is for. Nothing is priced per month: months differ in length.
+    pub enum Period {
+        Second = 1 "s",
+        Hour = 2 "h",
+        Day = 3 "d",
+    }
+}
+
+impl Period {
+    pub const fn seconds(self) -> u64 {
+        match self {
+            Self::Second => 1,
+            Self::Hour => 3_600,
+            Self::Day => 86_400,
+        }
+    }
+}
+
+/// What the prices of a card are for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Periods {
+    /// In the order of `ResourceKind`.
+    pub kinds: [Period; 5],
+    /// Of classes whose own price is not per second; in order of class.
+    pub classes: Vec<(ClassNo, Period)>,
+}
+
+impl Periods {
+    /// All prices are per second.
+    pub const SECONDS: Self = Self { kinds: [Period::Second; 5], classes: Vec::new() };
+}
+
+impl Field for Periods {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.kinds.iter().for_each(|period| period.put(out));
+        self.classes.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut kinds = [Period::Second; 5];
+        for period in &mut kinds {
+            *period = Field::get(r)?;
+        }
+        Ok(Self { kinds, classes: Field::get(r)? })
+    }
+}
+
+/// Prices per unit and [`Period`], and the factors on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prices {
     pub currency: Currency,
@@ -139,9 +194,15 @@ pub struct Prices {
     pub tiers: Vec<(Name, Decimal)>,
     /// In the order scavenger, standard, guaranteed.
     pub priorities: Factors,
+    /// What the prices of kinds and classes are for.
+    pub periods: Periods,
 }
 
-/// Any prices can be encoded, for the hash of a command; only valid prices are decoded.
+/// The bit of the periods among the fields that were added to prices later.
+const WITH_PERIODS: u64 = 1;
+
+/// Any prices can be encoded, for the hash of a command; only valid prices are decoded. They are the last field of
+/// what contains them: what was added later follows at the end, and is absent if all prices are per second.
 impl Field for Prices {
     fn put(&self, out: &mut Vec<u8>) {
         self.currency.put(out);
@@ -149,11 +210,21 @@ impl Field for Prices {
         self.classes.put(out);
         self.tiers.put(out);
         self.priorities.put(out);
+        if self.periods != Periods::SECONDS {
+            put_varint(WITH_PERIODS, out);
+            self.periods.put(out);
+        }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (currency, kinds) = (Field::get(r)?, Field::get(r)?);
         let (classes, tiers, priorities) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
-        let prices = Self { currency, kinds, classes, tiers, priorities };
+        let periods = match r.added(WITH_PERIODS)? {
+            0 => Periods::SECONDS,
+            _ => Some(Periods::get(r)?)
+                .filter(|periods| *periods != Periods::SECONDS)
+                .ok_or(DecodeError::Forbidden("periods that are all a second"))?,
+        };
+        let prices = Self { currency, kinds, classes, tiers, priorities, periods };
         prices.check().map_err(|_| DecodeError::Forbidden("prices that are too high, too many or out of order"))?;
         Ok(prices)
     }
@@ -201,7 +272,7 @@ pub enum BadPrices {
 impl fmt::Display for BadPrices {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::RateTooLarge { field } => write!(f, "{field} is above {RATE_MAX} per unit-second"),
+            Self::RateTooLarge { field } => write!(f, "{field} is above {RATE_MAX}"),
             Self::FactorTooLarge { field } => write!(f, "{field} is above {FACTOR_MAX}"),
             Self::TooManyLines { field } => write!(f, "{field} has more than {RATE_LINES_MAX} entries"),
             Self::OutOfOrder { field } => write!(f, "{field} contains an entry twice, or is not sorted"),
@@ -227,6 +298,7 @@ pub static DEFAULT_PRICES: Prices = Prices {
     classes: Vec::new(),
     tiers: Vec::new(),
     priorities: Factors([Decimal(300_000_000), Decimal::ONE, Decimal(1_500_000_000)]),
+    periods: Periods::SECONDS,
 };
 
 impl Prices {
@@ -235,7 +307,16 @@ impl Prices {
         DEFAULT_PRICES.clone()
     }
 
-    /// The price of a class per unit-second, before factors.
+    /// What the price of a class is for.
+    pub fn period(&self, class: ClassNo, kind: ResourceKind) -> Period {
+        if self.classes.binary_search_by_key(&class, |(class, _)| *class).is_err() {
+            return self.periods.kinds[kind as usize - 1];
+        }
+        let own = self.periods.classes.binary_search_by_key(&class, |(class, _)| *class);
+        own.map_or(Period::Second, |place| self.periods.classes[place].1)
+    }
+
+    /// The price of a class per unit and period, before factors.
     pub fn price(&self, class: ClassNo, kind: ResourceKind) -> Decimal {
         match self.classes.binary_search_by_key(&class, |(class, _)| *class) {
             Ok(place) => self.classes[place].1,
@@ -270,6 +351,13 @@ impl Prices {
         }
         if !self.tiers.is_sorted_by(|a, b| a.0 < b.0) {
             return Err(BadPrices::OutOfOrder { field: "tiers" });
+        }
+        let of_class = &self.periods.classes;
+        let has_price = |class: &ClassNo| self.classes.binary_search_by_key(class, |(class, _)| *class).is_ok();
+        if !of_class.is_sorted_by(|a, b| a.0 < b.0)
+            || !of_class.iter().all(|(class, period)| *period != Period::Second && has_price(class))
+        {
+            return Err(BadPrices::OutOfOrder { field: "classes" });
         }
         if let Some((class, _)) = self.classes.iter().find(|(_, price)| *price > RATE_MAX) {
             return Err(BadPrices::RateTooLarge { field: format!("classes.{}", class.0) });

@@ -1,10 +1,12 @@
 //! Agents: a node has at most one; each registration is a generation.
 
+use crate::custody::Custody;
 use crate::heat::of_report;
+use crate::lease::{Lease, Phase};
 use crate::violation::{Checked, demand, found};
 use crate::world::{Condition, World};
-use leasehold_model::body::{AgentRegistered, NodeCondition};
-use leasehold_model::{Instant, NodeNo};
+use leasehold_model::body::{AgentRegistered, NodeCondition, NodeEmpty};
+use leasehold_model::{Instant, NodeNo, Record};
 
 impl World {
     /// Generations of a node increase by one, also after an agent was detached.
@@ -24,6 +26,23 @@ impl World {
         demand!(node.agent.is_some(), "node-already", "{number} has no agent");
         node.agent = None;
         self.report_falls(number, stamp);
+        Ok(())
+    }
+
+    /// A node without leases, reservations and claims; once for each time that it became empty.
+    pub(crate) fn node_empty(&mut self, record: &Record, empty: &NodeEmpty) -> Checked {
+        let number = empty.node;
+        let is_live = |lease: &&Lease| lease.node == number && lease.phase != Phase::Closed;
+        let lease = self.leases.iter().find(is_live).map(|lease| lease.number);
+        demand!(lease.is_none(), "node-empty", "{number} holds {lease:?}");
+        let classes = self.classes.keys().copied();
+        let reserved = classes.flat_map(|class| self.kept_on(number, class)).any(|(_, kept)| kept > 0);
+        demand!(!reserved, "node-empty", "{number} has a reservation");
+        demand!(empty.since <= record.stamp, "node-empty", "since {}", empty.since);
+        let node = found!(self.nodes.get_mut(&number), "unknown-node", "there is no {number}");
+        demand!(node.custody == Custody::Open, "node-empty", "{number} is claimed, being wiped or quarantined");
+        demand!(node.noted_empty != Some(empty.since), "node-empty", "{number} was recorded before");
+        node.noted_empty = Some(empty.since);
         Ok(())
     }
 

@@ -43,6 +43,8 @@ pub(crate) struct Allocation {
     /// How often it was requeued.
     pub(crate) requeues: u32,
     pub(crate) reservation: Option<Reservation>,
+    /// Whether it is on hold, and if so whether an operator did that.
+    pub(crate) hold: Option<bool>,
 }
 
 impl Allocation {
@@ -70,9 +72,9 @@ impl Allocation {
         Demand { node: self.node, ..Demand::of_gang(self.tenant, self.project, self.user, &self.spec) }
     }
 
-    /// Whether it waits in the queue: neither placed, nor ended, nor waiting for its victims.
+    /// Whether it waits in the queue: neither placed, nor ended, nor on hold, nor waiting for its victims.
     pub(crate) fn is_in_line(&self) -> bool {
-        self.state.is_queued() && self.reservation.is_none()
+        self.state.is_queued() && self.reservation.is_none() && self.hold.is_none()
     }
 }
 

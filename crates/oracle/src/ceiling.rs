@@ -4,7 +4,7 @@
 //! cards that were known when its deadline was last set, or when the ceiling was created. So all changes of cards are
 //! kept. What claims count under the ceilings of projects is in `ceiling_claims.rs`.
 
-use crate::accounts::price_by;
+use crate::accounts::{DAY, price_by};
 use crate::foretell::{Told, sealed};
 use crate::lease::Lease;
 use crate::quota::Demand;
@@ -78,11 +78,12 @@ impl World {
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
             | Body::AgentDetached(_) | Body::TornDown(_) | Body::Unfenced(_) | Body::ActivityReported(_)
-            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::HeadProtected(_) | Body::TokenIssued(_)
+            | Body::Preempted(_) | Body::PreemptionDecided(_) | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::HeadProtected(_) | Body::TokenIssued(_) | Body::NodeEmpty(_)
             | Body::TokenRevoked(_) | Body::AllocationSubmitted(_) | Body::AllocationDenied(_)
             | Body::AllocationPlaced(_) | Body::AllocationStarted(_) | Body::AllocationCheckpointing(_)
             | Body::AllocationCheckpointed(_) | Body::AllocationSuspended(_) | Body::AllocationRequeued(_)
             | Body::AllocationCompleted(_) | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) | Body::AllocationChanged(_)
             | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
             | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => false,
         }
@@ -124,7 +125,7 @@ impl World {
                 sum += price * U256::from(what.quanta) * U256::from(pair[1].since(pair[0]).0);
             }
         }
-        let per = U256::from(spec.quanta_per_unit) * U256::new(10).pow(27);
+        let per = U256::from(spec.quanta_per_unit) * U256::from(DAY) * U256::new(10).pow(27);
         let up = (sum + per - U256::ONE) / per;
         if up > U256::from(LEASE_COST_MAX.0) { LEASE_COST_MAX } else { Amount(up.as_u128()) }
     }

@@ -1,11 +1,12 @@
 //! Plans evictions for a gang that does not fit, by trying every node (SEMANTICS 5).
 
+use crate::allocation::Allocation;
 use crate::gang::{Allow, Occupancy, Within, within};
 use crate::lease::{Lease, Phase};
 use crate::quota::Demand;
 use crate::world::World;
 use leasehold_model::body::ReplicaPlacement;
-use leasehold_model::{AllocationNo, AllocationSpec, Instant, LeaseNo, NodeNo, Priority, Span, TenantNo};
+use leasehold_model::{AllocationNo, AllocationSpec, Body, Instant, LeaseNo, NodeNo, Priority, Record, Span, TenantNo};
 use std::collections::BTreeSet;
 
 /// The victims, and the placement of the replicas after the eviction.
@@ -192,6 +193,19 @@ impl World {
         let mut victims: Vec<Victim> = units.into_iter().filter_map(victim).collect();
         victims.sort_unstable();
         victims
+    }
+
+    /// Whether the record changes deadlines on which it depends who would be evicted for an allocation whose tenant has
+    /// an eviction limit.
+    pub(crate) fn moves_victims(&self, record: &Record) -> bool {
+        let Body::Renewed(renewed) = &record.body else { return false };
+        let limited = |of: &&Allocation| {
+            self.tenants.get(&of.tenant).is_some_and(|tenant| tenant.settings.max_evicted_quanta_per_hour.is_some())
+        };
+        let waiting = self.allocations.values().filter(|of| of.is_in_line()).filter(limited);
+        let highest = waiting.map(|of| of.spec.priority).max();
+        let mut leases = renewed.renewals.iter().filter_map(|renewal| self.lease(renewal.lease));
+        leases.any(|lease| highest.is_some_and(|highest| lease.priority < highest))
     }
 
     /// Whether a tenant may evict that much more; evictions of the last hour count.

@@ -66,7 +66,7 @@ pub use leasehold_model::body::SettingsChanged as Settings;
 pub use loss::{EndedLease, OpenLoss};
 pub use oracle::Oracle;
 pub use request::{Expected, RequestFacts};
-pub use submission::Word;
+pub use submission::{Change, Word};
 pub use summary::{
     AllocationLine, CapacityLine, CeilingLine, CountedFor, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine,
     Summary,

@@ -137,7 +137,7 @@ impl Oracle {
         }
         self.world.follow_assurances(record);
         self.world.follow_protections(record);
-        if moves_queue(record) || self.world.moves_money(record) {
+        if moves_queue(record) || self.world.moves_money(record) || self.world.moves_victims(record) {
             self.world.looked = None;
         }
         self.size += 1;
@@ -316,6 +316,7 @@ impl Oracle {
             Body::QuarantineCleared(body) => world.quarantine_cleared(body.node),
             Body::AgentRegistered(body) => world.agent_registered(body, record.stamp),
             Body::AgentDetached(body) => world.agent_detached(body.node, record.stamp),
+            Body::NodeEmpty(body) => world.node_empty(record, body),
             Body::TokenIssued(body) => world.token_issued(record, body),
             Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::RateCardPut(body) => world.rate_card_put(record, body),
@@ -364,6 +365,9 @@ impl Oracle {
             Body::AllocationCompleted(body) => world.completed(record, body),
             Body::AllocationFailed(body) => world.failed(record, body, was_foretold),
             Body::AllocationCancelled(body) => world.cancelled(record, body.allocation),
+            Body::AllocationHoldSet(body) => world.hold_set(record, body),
+            Body::AllocationHoldCleared(body) => world.hold_cleared(record, body.allocation),
+            Body::AllocationChanged(body) => world.changed(record, body),
             Body::Unknown { kind, .. } => broken!("unknown-kind", "kind {kind} is not known"),
         }
     }
@@ -457,6 +461,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)
             | Body::AgentDetached(_)
+            | Body::NodeEmpty(_)
             | Body::TokenIssued(_)
             | Body::TokenRevoked(_)
             | Body::RateCardPut(_)

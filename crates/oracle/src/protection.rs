@@ -181,9 +181,16 @@ impl World {
         if let Body::Fenced(fenced) = &record.body {
             touched.extend(fenced.leases.0.iter().filter_map(|lease| self.lease(*lease)).map(|lease| lease.node));
         }
+        // The set was made for what it asked for before.
+        let changed = match &record.body {
+            Body::AllocationChanged(changed) => Some(changed.allocation),
+            _ => None,
+        };
         let over = |found: &Allocation| {
             let serves = |node: &NodeNo| self.nodes.get(node).is_some_and(|node| node.is_open_to(found.claimer()));
-            !found.is_in_line() || found.protected_on.iter().any(|node| touched.contains(node) || !serves(node))
+            changed == Some(found.number)
+                || !found.is_in_line()
+                || found.protected_on.iter().any(|node| touched.contains(node) || !serves(node))
         };
         let protected = self.allocations.values().filter(|found| !found.protected_on.is_empty());
         let over: Vec<AllocationNo> = protected.filter(|found| over(found)).map(|found| found.number).collect();

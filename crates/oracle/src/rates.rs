@@ -6,7 +6,7 @@ use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use leasehold_model::body::{ChargePolicyPut, RateCardDeleted, RateCardPut};
 use leasehold_model::limits::{CARDS_WAITING_MAX, FACTOR_MAX, RATE_LINES_MAX, RATE_MAX, TTL_MAX};
-use leasehold_model::rate::{Charge, Charges, Prices};
+use leasehold_model::rate::{Charge, Charges, Period, Prices};
 use leasehold_model::{Instant, PoolNo, Record, Span, TenantNo};
 
 /// Within the limits, sorted, and without duplicates.
@@ -19,6 +19,10 @@ fn can_be(prices: &Prices) -> bool {
         && classes.len() <= RATE_LINES_MAX
         && tiers.len() <= RATE_LINES_MAX
         && (1..classes.len()).all(|i| classes[i - 1].0 < classes[i].0)
+        && prices.periods.classes.windows(2).all(|pair| pair[0].0 < pair[1].0)
+        && prices.periods.classes.iter().all(|(class, period)| {
+            *period != Period::Second && classes.iter().any(|(with_price, _)| with_price == class)
+        })
         && (1..tiers.len()).all(|i| tiers[i - 1].0 < tiers[i].0)
 }
 

@@ -6,14 +6,16 @@ use crate::foretell::{Caller, Foretold, Told};
 use crate::gang::{NoGang, Occupancy, within};
 use crate::quota::Demand;
 use crate::world::{Quota, World};
-use leasehold_model::body::{AllocationDenied, AllocationSubmitted};
+use leasehold_model::body::{
+    AllocationChanged, AllocationDenied, AllocationHoldCleared, AllocationHoldSet, AllocationSubmitted,
+};
 use leasehold_model::limits::{
     ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, LABELS_PER_ALLOCATION_MAX, PENDING_MAX, PENDING_PER_TENANT_MAX,
     QUANTA_PER_NODE_MAX, TTL_MAX,
 };
 use leasehold_model::{
     AllocationNo, AllocationSpec, AllocationState, Body, DenyCause, Instant, LimitKind, Measure, NodeNo, NodeScope,
-    PoolNo, ProjectNo, Span, TenantNo, UserNo, WhenOverQuota,
+    PoolNo, Priority, ProjectNo, Span, TenantNo, UserNo, WhenOverQuota,
 };
 use std::collections::BTreeMap;
 
@@ -27,6 +29,31 @@ pub enum Word {
     /// With which exit status.
     Complete(Option<u32>),
     Cancel,
+    Hold,
+    Release,
+    Change(Change),
+}
+
+/// What is changed of an allocation; what is absent stays as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub priority: Option<Priority>,
+    pub pool: Option<Option<PoolNo>>,
+    pub walltime: Option<Option<Span>>,
+    pub ttl: Option<Option<Span>>,
+    pub requeue: Option<bool>,
+}
+
+impl Change {
+    fn of(&self, spec: &AllocationSpec) -> AllocationSpec {
+        let mut spec = spec.clone();
+        self.priority.into_iter().for_each(|priority| spec.priority = priority);
+        self.pool.into_iter().for_each(|pool| spec.pool = pool);
+        self.walltime.into_iter().for_each(|walltime| spec.walltime = walltime);
+        self.ttl.into_iter().for_each(|ttl| spec.ttl = ttl);
+        self.requeue.into_iter().for_each(|requeue| spec.requeue = requeue);
+        spec
+    }
 }
 
 impl World {
@@ -279,6 +306,9 @@ impl World {
         if word == Word::Cancel {
             return Ok(Foretold::Stands);
         }
+        if let Word::Hold | Word::Release | Word::Change(_) = word {
+            return self.foretell_pending(caller, found, word);
+        }
         if !found.state.is_placed() {
             return Err("allocation_not_running");
         }
@@ -315,5 +345,37 @@ impl World {
             _ if node.is_some_and(|node| !held_on(node)) => Err("allocation_not_on_node"),
             _ => Ok(Foretold::Stands),
         }
+    }
+
+    /// The expected answer to a command that only a waiting allocation accepts.
+    fn foretell_pending(&self, caller: &Caller, found: &Allocation, word: Word) -> Told {
+        let (allocation, by_operator) = (found.number, caller.tenant.is_none());
+        if !found.state.is_queued() {
+            return Err("allocation_not_waiting");
+        }
+        let body: Body = match (word, found.hold) {
+            (Word::Hold, Some(_)) => return Err("allocation_on_hold"),
+            (Word::Hold, None) => AllocationHoldSet { allocation, by_operator, reason: None }.into(),
+            (Word::Release, None) => return Err("allocation_not_on_hold"),
+            (Word::Release, Some(true)) if !by_operator => return Err("held_by_operator"),
+            (Word::Release, Some(_)) => AllocationHoldCleared { allocation }.into(),
+            (Word::Change(change), _) => {
+                let spec = change.of(&found.spec);
+                if spec == found.spec {
+                    return Err("allocation_unchanged");
+                }
+                if let Some(fault) = self.fault_of_spec(found.tenant, Some(found.project), found.user, &spec) {
+                    return Err(fault);
+                }
+                let demand = Demand::of_gang(found.tenant, found.project, found.user, &spec);
+                let fault = self.fault_of_holder(&demand, spec.pool);
+                if let Some(fault) = fault.or_else(|| self.impossible(demand.claimer, &spec)) {
+                    return Err(fault);
+                }
+                AllocationChanged { allocation, spec }.into()
+            }
+            _ => return Ok(Foretold::Stands),
+        };
+        Ok(Foretold::OneOf { tenant: Some(found.tenant), bodies: vec![body] })
     }
 }

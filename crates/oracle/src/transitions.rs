@@ -11,12 +11,12 @@ use crate::reservation::Reservation;
 use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{
-    AllocationCheckpointed, AllocationCompleted, AllocationDenied, AllocationFailed, AllocationPlaced,
-    AllocationSubmitted, Granted, PreemptionDecided, ReservationTakenOver,
+    AllocationChanged, AllocationCheckpointed, AllocationCompleted, AllocationDenied, AllocationFailed,
+    AllocationHoldSet, AllocationPlaced, AllocationSubmitted, Granted, PreemptionDecided, ReservationTakenOver,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, AttemptEnd, Body, DenyCause, Fraction, Identity, Instant, LeaseNo, LimitKind,
-    Reason, Record, Span,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Body, DenyCause, Fraction, Identity, Instant, LeaseNo,
+    LimitKind, Reason, Record, Span,
 };
 
 impl World {
@@ -98,6 +98,7 @@ impl World {
             protected_on: Vec::new(),
             requeues: 0,
             reservation: None,
+            hold: None,
         };
         command.script = gang.map(|gang| self.start(&allocation, &gang, sealing)).unwrap_or_default().into();
         self.allocations.insert(number, allocation);
@@ -136,6 +137,7 @@ impl World {
     pub(crate) fn placed(&mut self, record: &Record, placed: &AllocationPlaced) -> Checked {
         let found = self.in_state(record, placed.allocation, AllocationState::is_queued)?;
         demand!(placed.attempt == found.attempts + 1, "attempt", "{} after {}", placed.attempt, found.attempts);
+        demand!(found.hold.is_none(), "allocation-state", "{} is on hold", placed.allocation);
         let staged = found.spec.staged;
         found.state = if staged { AllocationState::Staging } else { AllocationState::Running };
         found.attempts = placed.attempt;
@@ -283,6 +285,42 @@ impl World {
         let found = self.in_state(record, number, |state| !state.is_over())?;
         found.state = AllocationState::Cancelled;
         found.reservation = None;
+        Ok(())
+    }
+
+    /// A hold: it waits as before and is left out. What was reserved for it is not any more.
+    pub(crate) fn hold_set(&mut self, record: &Record, held: &AllocationHoldSet) -> Checked {
+        let found = self.in_state(record, held.allocation, AllocationState::is_queued)?;
+        demand!(found.hold.is_none(), "allocation-state", "{} is on hold already", held.allocation);
+        found.hold = Some(held.by_operator);
+        found.reservation = None;
+        Ok(())
+    }
+
+    pub(crate) fn hold_cleared(&mut self, record: &Record, number: AllocationNo) -> Checked {
+        let found = self.in_state(record, number, AllocationState::is_queued)?;
+        demand!(found.hold.take().is_some(), "allocation-state", "{number} is not on hold");
+        Ok(())
+    }
+
+    /// It asks for something else, and keeps its place by submission. What was reserved for it is not any more.
+    pub(crate) fn changed(&mut self, record: &Record, changed: &AllocationChanged) -> Checked {
+        let found = self.in_state(record, changed.allocation, AllocationState::is_queued)?;
+        let old = std::mem::replace(&mut found.spec, changed.spec.clone());
+        found.reservation = None;
+        let may_differ = AllocationSpec {
+            pool: old.pool,
+            priority: old.priority,
+            walltime: old.walltime,
+            ttl: old.ttl,
+            requeue: old.requeue,
+            ..changed.spec.clone()
+        };
+        demand!(may_differ == old, "allocation-changed", "{} changed more than it may", changed.allocation);
+        let (tenant, project, user) = (found.tenant, found.project, found.user);
+        if let Some(fault) = self.fault_of_spec(tenant, Some(project), user, &changed.spec) {
+            broken!("allocation-changed", "{}: {fault}", changed.allocation)
+        }
         Ok(())
     }
 

@@ -40,6 +40,8 @@ pub(crate) struct Node {
     pub(crate) custody: Custody,
     /// The last sealed sign of life (SEMANTICS 11, "Lost nodes").
     pub(crate) last_sign: Option<Instant>,
+    /// Since when it was empty, by the last record that says so.
+    pub(crate) noted_empty: Option<Instant>,
 }
 
 impl Node {
@@ -55,6 +57,7 @@ impl Node {
             condition,
             custody: Custody::Open,
             last_sign: None,
+            noted_empty: None,
         }
     }
 

@@ -57,6 +57,7 @@ pub const KEYS: &[&str] = &[
     "engine.heat_half_life",
     "engine.sensitive_pool_size",
     "engine.head_wait_max",
+    "engine.idle_node_after",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -253,6 +254,9 @@ pub struct Engine {
     pub sensitive_pool_size: Option<u64>,
     #[serde(deserialize_with = "maybe_span")]
     pub head_wait_max: Option<Span>,
+    /// A record says so when a node has been empty for this long. It is no recorded setting. None: no such records.
+    #[serde(deserialize_with = "maybe_span")]
+    pub idle_node_after: Option<Span>,
 }
 
 impl Engine {

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
+use crate::empty_nodes;
 use crate::key_history::KeyHistory;
 use crate::live::{Live, PublishObserver};
 use crate::losses;
@@ -231,13 +232,15 @@ impl Daemon {
         let (router, counters) = (router(&app), Arc::clone(app.metrics.connections()));
         let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
         let losses = tokio::spawn(losses::watch(Arc::downgrade(&app)));
+        let after = self.config.engine.idle_node_after;
+        let empty = after.map(|after| tokio::spawn(empty_nodes::watch(Arc::downgrade(&app), after)));
         let stopping = async {
             shutdown.await;
             // Event streams do not end on their own.
             app.live.stop();
         };
         crate::listen::serve(listener, self.tls.clone(), router, self.limits.subscribe(), counters, stopping).await;
-        for task in following.into_iter().chain([losses]) {
+        for task in following.into_iter().chain([losses]).chain(empty) {
             task.abort();
         }
         drop(app);

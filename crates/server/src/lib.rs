@@ -19,6 +19,7 @@ mod context;
 mod daemon;
 mod data_directory;
 mod docs_page;
+mod empty_nodes;
 mod explain;
 mod key_history;
 mod key_memory;

@@ -5,7 +5,8 @@ use leasehold_api as api;
 use leasehold_api::Problem;
 use leasehold_engine::State;
 use leasehold_model::limits::{FACTOR_MAX, RATE_LINES_MAX, RATE_MAX};
-use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Period, Prices};
+use leasehold_model::{ClassNo, ResourceKind};
 use std::collections::BTreeMap;
 
 fn bad(field: &str, why: impl std::fmt::Display) -> Problem {
@@ -15,6 +16,24 @@ fn bad(field: &str, why: impl std::fmt::Display) -> Problem {
 fn decimal(field: &str, text: &api::Decimal, most: Decimal) -> Result<Decimal, Problem> {
     let value: Decimal = text.0.parse().map_err(|why| bad(field, why))?;
     if value > most { Err(bad(field, format!("is above {most}"))) } else { Ok(value) }
+}
+
+/// A price and what it is for: `0.01` or `0.01/s` per second, `2.00/h` per hour, `48/d` per day.
+fn price(field: &str, text: &api::Price) -> Result<(Decimal, Period), Problem> {
+    let (number, period) = match text.0.split_once('/') {
+        None => (text.0.as_str(), Period::Second),
+        Some((number, word)) => (number, period(field, word)?),
+    };
+    Ok((decimal(field, &api::Decimal(number.to_owned()), RATE_MAX)?, period))
+}
+
+fn period(field: &str, word: &str) -> Result<Period, Problem> {
+    Period::from_word(word).ok_or_else(|| {
+        let of_months = ["m", "mo", "month", "y", "year"].contains(&word);
+        let why =
+            if of_months { "; months and years differ in length, so no price per month or year is exact" } else { "" };
+        bad(field, format!("must be per second, hour or day: `/s`, `/h` or `/d`{why}"))
+    })
 }
 
 /// The prices after a change. Prices that it does not name stay.
@@ -28,9 +47,10 @@ pub(crate) fn prices_over(state: &State, old: &Prices, change: &api::PriceChange
     let kinds = &change.kinds;
     let kinds =
         [("gpu", &kinds.gpu), ("cpu", &kinds.cpu), ("mem", &kinds.mem), ("block", &kinds.block), ("net", &kinds.net)];
-    for (price, (word, text)) in prices.kinds.0.iter_mut().zip(kinds) {
+    for (place, (word, text)) in kinds.into_iter().enumerate() {
         if let Some(text) = text {
-            *price = decimal(&format!("prices.kinds.{word}"), text, RATE_MAX)?;
+            let (amount, period) = price(&format!("prices.kinds.{word}"), text)?;
+            (prices.kinds.0[place], prices.periods.kinds[place]) = (amount, period);
         }
     }
     let factors = &change.priorities;
@@ -41,29 +61,36 @@ pub(crate) fn prices_over(state: &State, old: &Prices, change: &api::PriceChange
             *factor = decimal(&format!("prices.priorities.{word}"), text, FACTOR_MAX)?;
         }
     }
-    prices.classes = lines_over("prices.classes", &prices.classes, &change.classes, RATE_MAX, |field, text| {
-        names::class(state, text).map_err(|problem| in_body(field, problem))
-    })?;
-    prices.tiers = lines_over("prices.tiers", &prices.tiers, &change.tiers, FACTOR_MAX, |field, text| {
-        names::name("tier", text).map_err(|problem| in_body(field, problem))
-    })?;
+    let of_class = |(class, amount): &(ClassNo, Decimal)| {
+        // The kind does not matter: the class has a price of its own.
+        (*class, (*amount, prices.period(*class, ResourceKind::Gpu)))
+    };
+    let classes: Vec<_> = prices.classes.iter().map(of_class).collect();
+    let class = |field: &str, text: &str| names::class(state, text).map_err(|problem| in_body(field, problem));
+    let classes = lines_over("prices.classes", &classes, &change.classes, class, price)?;
+    prices.classes = classes.iter().map(|(class, (amount, _))| (*class, *amount)).collect();
+    let periods = classes.iter().map(|(class, (_, period))| (*class, *period));
+    prices.periods.classes = periods.filter(|(_, period)| *period != Period::Second).collect();
+    let tier = |field: &str, text: &str| names::name("tier", text).map_err(|problem| in_body(field, problem));
+    let factor = |field: &str, text: &api::Decimal| decimal(field, text, FACTOR_MAX);
+    prices.tiers = lines_over("prices.tiers", &prices.tiers, &change.tiers, tier, factor)?;
     Ok(prices)
 }
 
 /// The lines after a change, in order of their keys. Null removes a line.
-fn lines_over<K: Ord + Clone>(
+fn lines_over<K: Ord + Clone, V: Clone, T>(
     of: &str,
-    old: &[(K, Decimal)],
-    change: &BTreeMap<String, Option<api::Decimal>>,
-    most: Decimal,
+    old: &[(K, V)],
+    change: &BTreeMap<String, Option<T>>,
     key: impl Fn(&str, &str) -> Result<K, Problem>,
-) -> Result<Vec<(K, Decimal)>, Problem> {
-    let mut lines: BTreeMap<K, Decimal> = old.iter().cloned().collect();
+    read: impl Fn(&str, &T) -> Result<V, Problem>,
+) -> Result<Vec<(K, V)>, Problem> {
+    let mut lines: BTreeMap<K, V> = old.iter().cloned().collect();
     for (text, value) in change {
         let field = format!("{of}.{text}");
         let key = key(&field, text)?;
         match value {
-            Some(value) => lines.insert(key, decimal(&field, value, most)?),
+            Some(value) => lines.insert(key, read(&field, value)?),
             None => lines.remove(&key),
         };
     }

@@ -111,6 +111,9 @@ fn is_of_project(body: &Body) -> bool {
             | Body::AllocationCompleted(_)
             | Body::AllocationFailed(_)
             | Body::AllocationCancelled(_)
+            | Body::AllocationHoldSet(_)
+            | Body::AllocationHoldCleared(_)
+            | Body::AllocationChanged(_)
             | Body::ReservationDropped(_)
             | Body::NodesClaimed(_)
             | Body::NodesReleased(_)
@@ -136,6 +139,7 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         Body::NodeCondition(condition) => Some(condition.node),
         Body::AgentRegistered(registered) => Some(registered.node),
         Body::AgentDetached(detached) => Some(detached.node),
+        Body::NodeEmpty(empty) => Some(empty.node),
         // An agent may not see the other nodes of a claim; its heartbeats tell it about its own.
         Body::NodesClaimed(claimed) => only(&claimed.nodes),
         Body::NodesReleased(released) => only(&released.nodes),
@@ -177,6 +181,9 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::AllocationCompleted(_)
         | Body::AllocationFailed(_)
         | Body::AllocationCancelled(_)
+        | Body::AllocationHoldSet(_)
+        | Body::AllocationHoldCleared(_)
+        | Body::AllocationChanged(_)
         | Body::Unknown { .. } => None,
     }
 }

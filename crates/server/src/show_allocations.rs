@@ -59,6 +59,7 @@ pub(crate) fn as_submitted(
         placed_at: None,
         ends_by: None,
         ended_at: None,
+        on_hold: None,
     }
 }
 
@@ -76,6 +77,11 @@ pub(crate) fn allocation(app: &App, state: &State, found: &Allocation) -> api::A
         attempt: found.attempt,
         placed_at: found.state.is_placed().then_some(When(found.placed_at)),
         ends_by: found.bound().map(When),
+        on_hold: found.on_hold.as_ref().map(|hold| api::Hold {
+            since: When(hold.since),
+            by_operator: hold.by_operator,
+            reason: show::text(hold.reason.as_ref()),
+        }),
         ..as_submitted(app, state, found.number, &identity, &found.spec, found.submitted_at)
     }
 }
@@ -241,6 +247,13 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
         WaitReason::Paused => {
             shown.reason = api::WaitReason::Paused;
             "its project is paused on every pool that it may use".to_owned()
+        }
+        WaitReason::Hold(hold) => {
+            shown.reason = api::WaitReason::Hold;
+            let by = if hold.by_operator { "an operator" } else { "its holder" };
+            let reason = hold.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+            shown.detail = sentence(&format!("put on hold by {by} at {}{reason}", When(hold.since)));
+            return Some(shown);
         }
         WaitReason::Due => "nothing prevents it from starting; it starts on the next scheduling pass".to_owned(),
     };

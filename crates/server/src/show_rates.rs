@@ -5,7 +5,7 @@ use leasehold_api::{CardState, When};
 use leasehold_engine::{ChargePolicy, RateCard, State};
 use leasehold_model::body::{ChargePolicyPut, RateCardPut};
 use leasehold_model::rate::{Charge, Charges, DEFAULT_PRICES, Decimal, Prices};
-use leasehold_model::{Instant, PoolNo};
+use leasehold_model::{Instant, PoolNo, ResourceKind};
 
 /// Of the cards for the same pool, the last one that has begun is in force.
 fn card_state(state: &State, pool: Option<PoolNo>, from: Instant, now: Instant) -> CardState {
@@ -30,11 +30,13 @@ fn decimal(value: Decimal) -> api::Decimal {
 }
 
 fn prices(state: &State, prices: &Prices) -> api::Prices {
-    let [gpu, cpu, mem, block, net] = prices.kinds.0.map(decimal);
+    let kind = |place: usize| api::Price(prices.kinds.0[place].per(prices.periods.kinds[place]));
+    let [gpu, cpu, mem, block, net] = [0, 1, 2, 3, 4].map(kind);
     let [scavenger, standard, guaranteed] = prices.priorities.0.map(decimal);
     let classes = prices.classes.iter().map(|(class, price)| {
         let name = state.class(*class).map_or_else(|| class.to_string(), |spec| spec.name.as_str().to_owned());
-        (name, decimal(*price))
+        // The kind does not matter: the class has a price of its own.
+        (name, api::Price(price.per(prices.period(*class, ResourceKind::Gpu))))
     });
     let tiers = prices.tiers.iter().map(|(tier, factor)| (tier.as_str().to_owned(), decimal(*factor)));
     api::Prices {

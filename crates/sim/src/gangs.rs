@@ -2,7 +2,9 @@
 
 use crate::requests::{name, small};
 use crate::{ceilings, claims};
-use leasehold_engine::command::{CompleteAllocation, ReportCheckpoint, SubmitAllocation};
+use leasehold_engine::command::{
+    ChangeAllocation, CompleteAllocation, HoldAllocation, ReportCheckpoint, SubmitAllocation,
+};
 use leasehold_engine::{Command, State};
 use leasehold_model::{
     AllocationNo, AllocationSpec, ClassNo, Domain, Identity, Instant, Name, PoolNo, Priority, ProjectNo, Quanta, Span,
@@ -20,7 +22,20 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
         return submission(state, dice);
     }
     let allocation = some_allocation(state, dice);
-    let command = match dice.below(16) {
+    let command = match dice.below(22) {
+        16..18 => {
+            // The oracle predicts the record without a reason.
+            Command::HoldAllocation(HoldAllocation { allocation, reason: None })
+        }
+        18..20 => Command::ReleaseHold(allocation),
+        20..22 => Command::ChangeAllocation(ChangeAllocation {
+            allocation,
+            priority: dice.one_in(2).then(|| *dice.pick(Priority::ALL)),
+            pool: dice.one_in(6).then(|| dice.one_in(2).then(|| PoolNo(small(dice, 2)))),
+            walltime: dice.one_in(2).then(|| (!dice.one_in(4)).then(|| Span::from_secs(dice.below(200)))),
+            ttl: dice.one_in(4).then(|| dice.one_in(2).then(|| Span::from_secs(dice.below(80)))),
+            requeue: dice.one_in(4).then(|| dice.one_in(2)),
+        }),
         0..2 => Command::StartAllocation(allocation),
         2..4 => Command::BeginCheckpoint(allocation),
         4..10 => {

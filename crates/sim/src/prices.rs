@@ -4,7 +4,7 @@ use crate::requests::{name, small};
 use leasehold_engine::Command;
 use leasehold_engine::command::{PutChargePolicy, PutRateCard};
 use leasehold_model::limits::RATE_MAX;
-use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Period, Prices};
 use leasehold_model::{ClassNo, Instant, PoolNo, Span};
 use leasehold_oracle::Dice;
 
@@ -58,6 +58,12 @@ fn prices(dice: &mut Dice) -> Prices {
     }
     if dice.one_in(12) {
         prices.classes.reverse();
+    }
+    // Some prices are for an hour or a day.
+    if dice.one_in(2) {
+        prices.periods.kinds = prices.periods.kinds.map(|_| *dice.pick(Period::ALL));
+        let per = prices.classes.iter().map(|(class, _)| (*class, *dice.pick(Period::ALL)));
+        prices.periods.classes = per.filter(|(_, period)| *period != Period::Second).collect();
     }
     prices.tiers = ["a100", "h100"].into_iter().map(|tier| (name(tier), Decimal(dice.below(1 << 32)))).collect();
     prices

@@ -2,8 +2,8 @@
 
 use crate::{ceilings, claims, gangs, losses, maintenance, wishes};
 use leasehold_engine::command::{
-    ConfirmTeardown, LoseNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser,
-    ReleaseOne, RenewOne, RequestLease, Revoke, SetPoolAccess,
+    ConfirmTeardown, LoseNode, NoteEmptyNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
+    PutUser, ReleaseOne, RenewOne, RequestLease, Revoke, SetPoolAccess,
 };
 use leasehold_engine::{Command, Request, Settings, State};
 use leasehold_model::body::{PerPriority, PoolQueue};
@@ -419,6 +419,10 @@ fn changed_quota(state: &State, now: Instant, dice: &mut Dice) -> Command {
 fn rare(state: &State, now: Instant, dice: &mut Dice) -> Command {
     let node = NodeNo(small(dice, 5));
     match dice.below(19) {
+        18 => {
+            let since = Instant(now.0.saturating_sub(dice.below(3) * 1_000_000_000));
+            Command::NoteEmptyNode(NoteEmptyNode { node, since })
+        }
         0 => Command::DrainNode(node.into()),
         1 | 2 => Command::ResumeNode(node.into()),
         3 => Command::LoseNode(LoseNode { node, last_seen: Instant(now.0.saturating_sub(dice.below(20_000_000_000))) }),

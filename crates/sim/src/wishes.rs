@@ -2,7 +2,7 @@
 
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
-use leasehold_engine::command::{IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
+use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
@@ -10,7 +10,7 @@ use leasehold_model::{
     TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
-use leasehold_oracle::{BudgetWishes, QuotaWish, WindowWish, Wish, Word};
+use leasehold_oracle::{BudgetWishes, Change, QuotaWish, WindowWish, Wish, Word};
 
 /// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
@@ -112,13 +112,19 @@ pub(crate) fn wish(command: &Command) -> Wish {
         Command::ReportCheckpoint(report) => Wish::Say(report.allocation, Word::Checkpoint(report.took)),
         Command::CompleteAllocation(done) => Wish::Say(done.allocation, Word::Complete(done.exit_status)),
         Command::CancelAllocation(number) => Wish::Say(*number, Word::Cancel),
+        Command::HoldAllocation(hold) => Wish::Say(hold.allocation, Word::Hold),
+        Command::ReleaseHold(number) => Wish::Say(*number, Word::Release),
+        Command::ChangeAllocation(change) => {
+            let ChangeAllocation { allocation, priority, pool, walltime, ttl, requeue } = *change;
+            Wish::Say(allocation, Word::Change(Change { priority, pool, walltime, ttl, requeue }))
+        }
         #[rustfmt::skip]
         Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
         | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_) | Command::SetPoolAccess(_)
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
         | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_)
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
-        | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
+        | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }
 

@@ -162,7 +162,7 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
 #[test]
 fn no_forged_decision_passes() {
     let mut tried: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for seed in 0..160 {
+    for seed in 0..200 {
         let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
         let mut judge = oracle();
         let mut last = None;

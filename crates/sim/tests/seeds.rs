@@ -72,6 +72,11 @@ fn half(which: u64) {
         "allocation_over",
         "allocation_not_running",
         "allocation_not_staging",
+        "allocation_not_waiting",
+        "allocation_on_hold",
+        "allocation_not_on_hold",
+        "held_by_operator",
+        "allocation_unchanged",
         "checkpoint_too_long",
         "bad_exit_status",
         "bad_budget",
@@ -154,6 +159,7 @@ fn regressions() {
         (688, "the engine stopped at a request for what a node had gained and what was kept for another"),
         (2000, "a renewal beside a ceiling that it has nothing to do with was expected to move the queue"),
         (4611, "a release of parts of a gang beside whole ones completed an allocation and kept its leases"),
+        (4580, "a renewal made another eviction possible, and only an engine that was restored decided it"),
         (3589, "a node without a rack counted for a gang whose replicas lie in racks of their own"),
     ] {
         run_seed(seed, 300).unwrap_or_else(|failure| panic!("{what} is back: {failure}"));

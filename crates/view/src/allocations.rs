@@ -16,7 +16,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         // The number of an allocation is the sequence of its submission.
         Body::AllocationSubmitted(submitted) => {
             let shown = shown.field("allocation_id", AllocationNo(record.sequence).to_string());
-            let shown = spec(shown, directory, record, &submitted.spec);
+            let shown = spec(shown, directory, record.sequence, &submitted.spec);
             shown
                 .named("node", submitted.node)
                 .field("when_over_quota", submitted.when_over_quota.map(WhenOverQuota::word))
@@ -42,6 +42,15 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
             .field("exit_status", body.exit_status)
             .count("storage_written", body.storage_written),
         Body::AllocationCancelled(body) => of(shown, body.allocation),
+        Body::AllocationHoldSet(body) => {
+            let shown = of(shown, body.allocation).field("by_operator", body.by_operator);
+            match &body.reason {
+                Some(reason) => shown.field("hold_reason", reason.as_str()),
+                None => shown,
+            }
+        }
+        Body::AllocationHoldCleared(body) => of(shown, body.allocation),
+        Body::AllocationChanged(body) => spec(of(shown, body.allocation), directory, body.allocation.0, &body.spec),
         Body::PreemptionDecided(body) => of(shown, body.allocation)
             .field("priority", body.priority.word())
             .field("rules_version", body.rules_version)
@@ -68,7 +77,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::ChargePolicyPut(_) | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
         | Body::SensitiveChanged(_) | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_)
         | Body::NodeResumed(_) | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_)
-        | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::Renewed(_) | Body::TornDown(_)
+        | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Renewed(_) | Body::TornDown(_)
         | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::TokenIssued(_)
         | Body::TokenRevoked(_) | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_)
         | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_)
@@ -90,8 +99,9 @@ fn asks(directory: &Directory, asks: &Asks) -> Value {
     asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done()).collect()
 }
 
-fn spec<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, spec: &AllocationSpec) -> Object<'a> {
-    let correlation = Correlation::or_derived(spec.correlation, record.sequence);
+/// `number` is that of the allocation, from which its correlation ID is derived if none was given.
+fn spec<'a>(shown: Object<'a>, directory: &'a Directory, number: u64, spec: &AllocationSpec) -> Object<'a> {
+    let correlation = Correlation::or_derived(spec.correlation, number);
     shown
         .named("pool", spec.pool)
         .field("asks", asks(directory, &spec.asks))
@@ -115,7 +125,7 @@ fn spec<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, spec: 
 }
 
 fn denied<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, denied: &AllocationDenied) -> Object<'a> {
-    spec(shown, directory, record, &denied.spec)
+    spec(shown, directory, record.sequence, &denied.spec)
         .field("rules_version", denied.rules_version)
         .field("cause", denial_cause(directory, denied.cause))
         .field("when_over_quota", denied.when_over_quota.map(WhenOverQuota::word))

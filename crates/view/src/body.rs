@@ -159,6 +159,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .count("generation", agent.generation)
             .field("instance", format!("{:032x}", agent.instance)),
         Body::AgentDetached(agent) => new().named("node", agent.node),
+        Body::NodeEmpty(empty) => new().named("node", empty.node).instant("since", empty.since),
         Body::Granted(granted) => grant(new(), directory, record, granted),
         Body::Denied(denied) => denial(new(), directory, denied),
         Body::Renewed(renewed) => new().field("renewals", renewals(directory, renewed)),
@@ -206,7 +207,10 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         | Body::AllocationRequeued(_)
         | Body::AllocationCompleted(_)
         | Body::AllocationFailed(_)
-        | Body::AllocationCancelled(_) => allocations::show(new(), directory, record),
+        | Body::AllocationCancelled(_)
+        | Body::AllocationHoldSet(_)
+        | Body::AllocationHoldCleared(_)
+        | Body::AllocationChanged(_) => allocations::show(new(), directory, record),
         Body::SensitiveChanged(settings) => new().field("sensitive_pool_size", settings.pool_size.map(count)),
         Body::NodesClaimed(claimed) => {
             new().field("nodes", nodes(directory, &claimed.nodes)).instant("until", claimed.until)

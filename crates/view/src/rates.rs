@@ -8,10 +8,13 @@ use leasehold_model::rate::{Charge, ChargePolicyPut, Decimal, RateCardPut};
 use serde_json::{Map, Value};
 
 pub(super) fn card<'d>(object: Object<'d>, directory: &Directory, put: &RateCardPut) -> Object<'d> {
-    let kinds = ResourceKind::ALL.iter().map(|kind| kind.word().to_owned()).zip(put.prices.kinds.0);
-    let classes = put.prices.classes.iter().map(|(class, price)| {
+    let prices = &put.prices;
+    let kinds = prices.kinds.0.into_iter().zip(prices.periods.kinds).map(|(price, period)| price.per(period));
+    let kinds = ResourceKind::ALL.iter().map(|kind| kind.word().to_owned()).zip(kinds);
+    let classes = prices.classes.iter().map(|(class, price)| {
         let name = directory.class(*class).map_or_else(|| format!("class-{}", class.0), |spec| spec.name.to_string());
-        (name, *price)
+        // The kind does not matter: the class has a price of its own.
+        (name, price.per(prices.period(*class, ResourceKind::Gpu)))
     });
     let tiers = put.prices.tiers.iter().map(|(tier, factor)| (tier.to_string(), *factor));
     let priorities = Priority::ALL.iter().map(|priority| priority.word().to_owned()).zip(put.prices.priorities.0);
@@ -20,10 +23,15 @@ pub(super) fn card<'d>(object: Object<'d>, directory: &Directory, put: &RateCard
         .named("pool", put.pool)
         .instant("from", put.from)
         .field("currency", put.prices.currency.as_str())
-        .field("kinds", decimals(kinds))
-        .field("classes", decimals(classes))
+        .field("kinds", texts(kinds))
+        .field("classes", texts(classes))
         .field("tiers", decimals(tiers))
         .field("priorities", decimals(priorities))
+}
+
+/// `0.01`, and `2/h` for a price that is not per second.
+fn texts(lines: impl Iterator<Item = (String, String)>) -> Value {
+    lines.map(|(name, text)| (name, Value::from(text))).collect::<Map<_, _>>().into()
 }
 
 /// Prices are strings, because a reader that uses floating point would change them.

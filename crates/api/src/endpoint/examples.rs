@@ -67,6 +67,7 @@ pub(crate) fn example(name: &str) -> Option<Value> {
             "tenant": "physics", "project": "lattice", "asks": [{ "class": "h100", "quantity": 8 }], "replicas": 4,
             "walltime": "12h", "priority": "standard",
         }),
+        "AllocationChange" => json!({ "priority": "guaranteed", "walltime": "4h" }),
         "CheckpointReport" => json!({ "bytes": 80_000_000_000u64, "took": "45s" }),
         "FailedStart" => json!({ "allocation": "alloc-17", "generation": 3 }),
         "CompleteAllocation" => json!({ "exit_status": 0 }),

@@ -294,6 +294,13 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     cancel_allocation { "Cancel an allocation that waits or runs"
         Post "/api/v1/allocations/" {allocation} "/cancel" for HOLDERS => 200 AllocationChanged }
 
+    change_allocation { "Change an allocation that waits"
+        Patch "/api/v1/allocations/" {allocation} for HOLDERS body AllocationChange => 200 AllocationChanged }
+    hold_allocation { "Put an allocation that waits on hold: it keeps its place and does not start"
+        Post "/api/v1/allocations/" {allocation} "/hold" for HOLDERS body WithReason or none => 200 AllocationChanged }
+    release_hold { "Release the hold of an allocation"
+        Post "/api/v1/allocations/" {allocation} "/release" for HOLDERS => 200 AllocationChanged }
+
     // Tokens.
     list_tokens { "List tokens, without their secrets"
         Get "/api/v1/tokens" for TOKEN_READERS query[tenant page] => 200 TokenList }

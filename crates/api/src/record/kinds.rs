@@ -275,5 +275,13 @@ pub(super) const KINDS: &[Kind] = &[
         "The holder of leases was told that their nodes are reserved for maintenance.",
         &["window_id", "from", "until", "reason=window_reason", "leases", "belongs_to"],
     ),
+    kind(
+        "allocation.hold_set",
+        "A waiting allocation was put on hold.",
+        &["allocation_id", "by_operator", "hold_reason?"],
+    ),
+    kind("allocation.hold_cleared", "The hold of an allocation was released.", ALLOCATION),
+    kind("allocation.changed", "A waiting allocation was changed.", &["allocation_id", "spec"]),
+    kind("node.empty", "A node has been empty for as long as the configuration says.", &["node", "since"]),
     kind("unknown", "A record of a kind that this version does not know.", &["kind_code", "bytes=unknown_bytes"]),
 ];

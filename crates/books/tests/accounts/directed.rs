@@ -5,7 +5,7 @@ use crate::history::{GPU, Grant, History, MEM, charges, gpu, name, prices};
 use leasehold_books::{Books, Bucket, Buckets, Dim, Keeper, Question};
 use leasehold_meter::{Units, Window};
 use leasehold_model::body::{Heartbeat, Started};
-use leasehold_model::rate::Charge;
+use leasehold_model::rate::{Charge, Period};
 use leasehold_model::{Instant, Priority, Reason, Span};
 use leasehold_sim::Dice;
 
@@ -231,6 +231,29 @@ fn prices_change_at_the_instant_of_a_grant_and_of_a_release() {
     // 100 s at 0.02, 50 s at 0.05, 50 s for nothing.
     assert_eq!(cost(&books, TEN, TEN + 300), "4.500000 EUR");
     assert_eq!(cost(&books, TEN, TEN + 100), "2.000000 EUR");
+}
+
+/// Prices for an hour and a day are exact, also where they change within a lease.
+#[test]
+fn prices_per_hour_and_per_day() {
+    let mut history = begin();
+    let per = |gpu: u64, period| {
+        let mut prices = leasehold_model::rate::Prices { tiers: Vec::new(), ..prices("EUR", gpu * 1_000_000_000) };
+        prices.periods.kinds[0] = period;
+        prices
+    };
+    history.card(0, None, secs(TEN), per(2, Period::Hour));
+    let lease = history.grant(&gpu());
+    history.card(1, None, secs(TEN + 900), per(48, Period::Day));
+    history.card(2, None, secs(TEN + 1_800), per(1, Period::Second));
+    history.at_secs(TEN + 1_801);
+    history.release(lease, true, None);
+    heartbeat(&mut history, TEN + 2_000);
+    let books = follow(&history);
+    assert_eq!(cost(&books, TEN, TEN + 1_800), "1.000000 EUR");
+    assert_eq!(cost(&books, TEN, TEN + 2_000), "2.000000 EUR");
+    // A sixth of a GPU-hour.
+    assert_eq!(cost(&books, TEN, TEN + 600), "0.333333 EUR");
 }
 
 #[test]

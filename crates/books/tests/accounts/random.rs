@@ -3,7 +3,7 @@
 use crate::history::{Grant, History, charges, prices};
 use crate::{books_of, check, from_env};
 use leasehold_model::body::{NodeDeleted, Started};
-use leasehold_model::rate::Charge;
+use leasehold_model::rate::{Charge, Period};
 use leasehold_model::{Activity, Instant, Priority, Reason, Record, Span};
 use leasehold_sim::Dice;
 use std::collections::BTreeMap;
@@ -341,7 +341,12 @@ impl Story<'_> {
         } else {
             self.starts.push((pool, from));
             let currency = *self.dice.pick(&["EUR", "EUR", "EUR", "CHF"]);
-            self.history.card(self.next_card, pool, from, prices(currency, self.dice.below(1 << 32)));
+            let mut card = prices(currency, self.dice.below(1 << 32));
+            if self.dice.one_in(2) {
+                card.periods.kinds = card.periods.kinds.map(|_| *self.dice.pick(Period::ALL));
+                card.periods.classes = vec![(card.classes[0].0, Period::Hour)];
+            }
+            self.history.card(self.next_card, pool, from, card);
         }
     }
 }

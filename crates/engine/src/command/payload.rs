@@ -22,6 +22,9 @@ macro_rules! plain_commands {
             | Command::CompleteAllocation(_)
             | Command::CancelAllocation(_)
             | Command::FailStart(_)
+            | Command::HoldAllocation(_)
+            | Command::ReleaseHold(_)
+            | Command::ChangeAllocation(_)
             | Command::PutTenant(_)
             | Command::DeleteTenant(_)
             | Command::UpdateTenant(_)
@@ -54,6 +57,7 @@ macro_rules! plain_commands {
             | Command::ReportWipe(_)
             | Command::ClearQuarantine(_)
             | Command::UnreserveNodes(_)
+            | Command::NoteEmptyNode(_)
             | Command::RevokeToken(_)
     };
 }

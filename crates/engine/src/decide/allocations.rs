@@ -1,5 +1,6 @@
 //! Commands about allocations: submit, start, checkpoint, complete, cancel.
 
+use super::admission::RequestContext;
 use super::{Draft, Few};
 use crate::allocation::Allocation;
 use crate::ask::Ask;
@@ -17,8 +18,8 @@ use leasehold_model::limits::{
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, LeaseNo, RULES_VERSION, Record, Span,
-    WhenOverQuota,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, Identity, LeaseNo, RULES_VERSION, Record,
+    Span, WhenOverQuota,
 };
 
 impl SubmitAllocation {
@@ -31,7 +32,7 @@ impl SubmitAllocation {
 
 impl Draft<'_> {
     pub(super) fn submit_allocation(&mut self, submit: &SubmitAllocation) -> Result<(), Refusal> {
-        let (spec, when_over_quota) = (self.check_spec(&submit.spec)?, submit.when_over_quota);
+        let (spec, when_over_quota) = (self.check_spec(self.identity, &submit.spec)?, submit.when_over_quota);
         let context = self.request_context();
         let (tenant, _) = context.check_holder(spec.source_project)?;
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
@@ -79,8 +80,8 @@ impl Draft<'_> {
     }
 
     /// Validates the parts of a submission that do not depend on the nodes.
-    fn check_spec(&self, spec: &AllocationSpec) -> Result<AllocationSpec, Refusal> {
-        let context = self.request_context();
+    pub(super) fn check_spec(&self, of: &Identity, spec: &AllocationSpec) -> Result<AllocationSpec, Refusal> {
+        let context = RequestContext { identity: of, ..self.request_context() };
         context.check_holder(spec.source_project)?;
         let mut spec = spec.clone();
         spec.asks = context.check_asks(&spec.asks)?;
@@ -113,7 +114,7 @@ impl Draft<'_> {
         if spec.contradicts_itself() {
             return Err(Refusal::ContradictoryAffinity);
         }
-        let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
+        let ask = Ask::of_spec(of, &spec, self.now).expect("check_holder has found the holder");
         if let Some(quota) = self.state().never_within_burst(&ask) {
             return Err(Refusal::WalltimeBeyondBurst { quota });
         }
@@ -121,7 +122,7 @@ impl Draft<'_> {
     }
 
     /// Checks that it would fit an empty cluster. An allocation that can never start is refused instead of queued.
-    fn check_possible(&self, ask: &Ask<'_>) -> Result<(), Refusal> {
+    pub(super) fn check_possible(&self, ask: &Ask<'_>) -> Result<(), Refusal> {
         let (fits, labelled) = self.state().could_hold(ask);
         if !labelled && !ask.labels.is_empty() {
             return Err(Refusal::ImpossibleLabels);
@@ -137,7 +138,7 @@ impl Draft<'_> {
     }
 
     /// The allocation, if the caller may act for its holder.
-    fn own_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
+    pub(super) fn own_allocation(&self, number: AllocationNo) -> Result<&Allocation, Refusal> {
         let identity = self.identity;
         let is_theirs = |tenant, project| {
             identity.tenant.is_none_or(|own| own == tenant) && identity.project.is_none_or(|own| own == project)
@@ -271,7 +272,7 @@ impl Draft<'_> {
     }
 
     /// Releases the leases that a gang still holds.
-    fn give_back(&mut self, identity: &leasehold_model::Identity, held: &[LeaseNo]) {
+    fn give_back(&mut self, identity: &Identity, held: &[LeaseNo]) {
         if held.is_empty() {
             return;
         }

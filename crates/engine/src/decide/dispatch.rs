@@ -350,8 +350,7 @@ impl Engine {
         }
         let scheduler = &mut self.scheduler;
         (scheduler.recheck_all, scheduler.queue_changed) = (false, false);
-        scheduler.provisional =
-            scheduler.shapes.values().any(|shape| shape.blocked.is_some_and(Blocked::is_provisional));
+        scheduler.sum_up_blocks();
         scheduler.freed.clear();
         true
     }

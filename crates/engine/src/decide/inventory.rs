@@ -1,12 +1,13 @@
 //! Commands about classes, pools, nodes and settings.
 
 use super::Draft;
-use crate::command::{NodeService, PutClass, PutNode, PutPool};
+use crate::command::{NodeService, NoteEmptyNode, PutClass, PutNode, PutPool};
+use crate::custody::Custody;
 use crate::quota::common_multiple;
 use crate::refusal::Refusal;
 use crate::state::{CLASSES_MAX, Settings, class_no};
 use leasehold_model::body::{
-    ClassPut, NodeDeleted, NodeDrained, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
+    ClassPut, NodeDeleted, NodeDrained, NodeEmpty, NodePut, NodeResumed, NodeReturned, PlacementChanged, PoolDeleted,
     PoolPlacementPut, PoolPut, PoolQueuePut, QueueChanged, SensitiveChanged, SettingsChanged,
 };
 use leasehold_model::limits::{
@@ -233,6 +234,26 @@ impl Draft<'_> {
             return Err(Refusal::NodeAlready { node, state: "in service" });
         }
         self.plain(NodeResumed { node, reason: resume.reason.clone() });
+        Ok(())
+    }
+
+    /// Records that a node has been empty for long. Nothing is recorded twice, and nothing that is not so any more.
+    pub(super) fn note_empty_node(&mut self, note: &NoteEmptyNode) -> Result<(), Refusal> {
+        let NoteEmptyNode { node, since } = *note;
+        let found = self.state().node(node).ok_or(Refusal::UnknownNode { node })?;
+        if found.has_leases() || found.is_reserved() {
+            return Err(Refusal::NodeHasLeases { node });
+        }
+        if found.custody != Custody::Open {
+            return Err(Refusal::NodeInCustody { node, state: found.custody.word() });
+        }
+        if since > self.now {
+            return Err(Refusal::LastSeenInFuture);
+        }
+        if found.empty_noted == Some(since) {
+            return Err(Refusal::NodeAlready { node, state: "recorded as empty" });
+        }
+        self.plain(NodeEmpty { node, since });
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::{Rank, Standing};
 use crate::custody::Claimer;
 use crate::state::State;
 use leasehold_model::{AllocationNo, Instant, PoolNo};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The line of an allocation. Two allocations compete if they could use the same nodes.
 type LineKey = (Option<Claimer>, Option<PoolNo>);
@@ -14,10 +14,13 @@ pub(super) fn compete(one: LineKey, other: LineKey) -> bool {
     one.0 == other.0 && (same_pool || one.0.is_some())
 }
 
-/// The waiting allocations with their ranks, not yet sorted.
-pub struct Standings(Vec<(Rank, LineKey)>);
+/// The waiting allocations with their ranks, not yet sorted. Those on hold do not count for the others.
+pub struct Standings(Vec<(Rank, LineKey, Counts)>);
 
-/// The position of each waiting allocation, counted from one.
+/// Whether others wait behind an allocation.
+type Counts = bool;
+
+/// The position of each waiting allocation, counted from one. Those on hold have the position that they would have.
 pub struct Positions(BTreeMap<AllocationNo, u64>);
 
 impl State {
@@ -34,11 +37,15 @@ impl State {
                 let rank = |(submitted, number): &(Instant, AllocationNo)| {
                     (std::cmp::Reverse(key.priority), std::cmp::Reverse(standing), *submitted, *number)
                 };
-                all.extend(line.iter().map(|one| (rank(one), (key.claimer, key.pool))));
+                all.extend(line.iter().map(|one| (rank(one), (key.claimer, key.pool), true)));
             }
         }
-        let with_victims = self.queue.reserved.iter().filter_map(|number| self.allocation(*number));
-        all.extend(with_victims.map(|other| (self.rank_of(other, now), (other.claimer(), other.spec.pool))));
+        let mut add = |numbers: &BTreeSet<AllocationNo>, counts: Counts| {
+            let found = numbers.iter().filter_map(|number| self.allocation(*number));
+            all.extend(found.map(|other| (self.rank_of(other, now), (other.claimer(), other.spec.pool), counts)));
+        };
+        add(&self.queue.reserved, true);
+        add(&self.queue.on_hold, false);
         Standings(all)
     }
 }
@@ -48,10 +55,10 @@ impl Standings {
         self.0.sort_unstable();
         // How many of each line went before. Only allocations of the same claimer, or without one, can compete.
         let mut counted: BTreeMap<LineKey, u64> = BTreeMap::new();
-        let position = |(rank, line): (Rank, LineKey)| {
+        let position = |(rank, line, counts): (Rank, LineKey, Counts)| {
             let same = counted.range((line.0, None)..=(line.0, Some(PoolNo(u32::MAX))));
             let before: u64 = same.filter(|(other, _)| compete(line, **other)).map(|(_, count)| count).sum();
-            *counted.entry(line).or_default() += 1;
+            *counted.entry(line).or_default() += u64::from(counts);
             (rank.3, before + 1)
         };
         Positions(self.0.into_iter().map(position).collect())

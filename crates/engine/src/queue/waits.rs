@@ -5,7 +5,7 @@
 
 use super::positions::compete;
 use super::{Line, Queue, Rank, ShapeKey, Standing};
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, Hold};
 use crate::ask::Ask;
 use crate::assured_start::AssuredStart;
 use crate::custody::Claimer;
@@ -24,7 +24,8 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 /// The situation of a waiting allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waits {
-    /// Its position among the allocations that wait for the same nodes, counted from one.
+    /// Its position among the allocations that wait for the same nodes, counted from one. While it is on hold, the
+    /// position that it would have.
     pub position: u64,
     pub reason: WaitReason,
     /// When it starts at the latest and where. Only the head of a line has an assured start.
@@ -57,6 +58,8 @@ pub enum WaitReason {
     Evictions { used: u64, limit: u64 },
     /// Its project is paused on every pool that it may use.
     Paused,
+    /// It is on hold.
+    Hold(Hold),
     /// It starts on the next scheduling pass.
     Due,
 }
@@ -86,6 +89,14 @@ impl View<'_> {
             let nodes = live.filter(|lease| lease.phase != Phase::Fenced).map(|lease| lease.node).collect();
             let reason = WaitReason::Victims { nodes };
             return Some(Waits { position, reason, assured_start: None, protection: None });
+        }
+        if let Some(hold) = &waits.on_hold {
+            return Some(Waits {
+                position,
+                reason: WaitReason::Hold(hold.clone()),
+                assured_start: None,
+                protection: None,
+            });
         }
         let ask = Ask::of(waits, now);
         if self.is_paused_everywhere(&ask) {
@@ -208,12 +219,25 @@ impl View<'_> {
             }
             free
         };
-        let ask = Ask { allow: Some(&allow), ..*ask };
-        match self.place_gang(&ask, &mut Tentative::default()) {
+        match self.place_gang(&Ask { allow: Some(&allow), ..*ask }, &mut Tentative::default()) {
             Ok(_) => Hindrance::Nothing,
             Err(NoGang::Quota(cause)) => Hindrance::Quota(cause),
-            Err(NoGang::Room) => behind.get().map_or(Hindrance::Room, Hindrance::Behind),
+            Err(NoGang::Room) => match behind.get() {
+                Some(ahead) if self.is_held_back(ask, assured) => Hindrance::Behind(ahead),
+                _ => Hindrance::Room,
+            },
         }
+    }
+
+    /// Whether an ask without room would fit, or make room, if no node were kept for those before it. One that would not
+    /// is the head of its other lines, as a scheduling pass finds it.
+    fn is_held_back(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> bool {
+        if !matches!(self.place_gang(ask, &mut Tentative::default()), Err(NoGang::Room)) {
+            return true;
+        }
+        let spare = |node: &Node| assured.allow(*self, node, ask.now, ask.stay_after_eviction());
+        let limited = matches!(self.plan_for(&Ask { allow: Some(&spare), ..*ask }, None), Some(Err(_)));
+        !limited && self.plan_for(ask, None).is_some()
     }
 
     fn too_much_evicted(&self, ask: &Ask<'_>, assured: &AssuredStarts) -> Option<WaitReason> {

@@ -1,7 +1,7 @@
 //! Encoding and decoding of live allocations, their reservations, and the most recently ended allocations.
 
 use super::BadSnapshot;
-use crate::allocation::{Allocation, Allocations, OVER_KEPT, Over};
+use crate::allocation::{Allocation, Allocations, Hold, OVER_KEPT, Over};
 use crate::reservation::{Reservation, ReservedMember, ReservedReplica};
 use crate::state::{State, entry_mut};
 use leasehold_model::body::Leases;
@@ -9,7 +9,7 @@ use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::limits::{
     ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, DEVICES_PER_CLASS_MAX, LEASES_PER_RECORD_MAX, QUANTA_PER_NODE_MAX,
 };
-use leasehold_model::{AllocationNo, AllocationSpec, LeaseNo};
+use leasehold_model::{AllocationNo, AllocationSpec, Instant, LeaseNo, Name};
 
 pub(super) fn put(allocations: &Allocations, out: &mut Vec<u8>) {
     put_varint(allocations.live.len() as u64, out);
@@ -56,6 +56,8 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.queued_at.put(out);
     put_varint(a.protected_on.len() as u64, out);
     a.protected_on.iter().for_each(|node| node.put(out));
+    let hold = a.on_hold.as_ref();
+    hold.map(|hold| (hold.by_operator, (hold.reason.clone(), hold.since))).put(out);
     out.push(u8::from(a.reservation.is_some()));
     if let Some(reservation) = &a.reservation {
         reservation.sequence.put(out);
@@ -123,8 +125,11 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         requeues: Field::get(r)?,
         queued_at: Field::get(r)?,
         protected_on: (0..r.count(ALLOCATION_LEASES_MAX)?).map(|_| Field::get(r)).collect::<Result<_, _>>()?,
+        on_hold: None,
         reservation: None,
     };
+    let hold = <Option<(bool, (Option<Name>, Instant))>>::get(r)?;
+    found.on_hold = hold.map(|(by_operator, (reason, since))| Hold { by_operator, reason, since });
     if bool::get(r)? {
         let sequence = Field::get(r)?;
         let count = r.count(2 * LEASES_PER_RECORD_MAX)?;
@@ -173,6 +178,9 @@ fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
     let placed = found.state.is_placed();
     if placed && (u64::from(found.leases) != spec.leases() || found.attempt == 0 || found.reservation.is_some()) {
         return bad("a placed allocation with an invalid attempt");
+    }
+    if found.on_hold.is_some() && (placed || found.reservation.is_some()) {
+        return bad("an allocation on hold that is placed or has a reservation");
     }
     if found.first_lease.0 > state.next_lease || u64::from(found.leases) > state.next_lease - found.first_lease.0 {
         return bad("an attempt with lease numbers that are not assigned yet");
@@ -249,6 +257,9 @@ impl State {
                 self.queue.protected_nodes.extend(found.protected_on.iter().map(|node| (*node, found.number)));
                 if found.reservation.is_some() {
                     self.queue.reserve(&key, found);
+                } else if found.on_hold.is_some() {
+                    self.queue.step_out(&key, found);
+                    self.queue.on_hold.insert(found.number);
                 }
                 continue;
             }

@@ -1,14 +1,17 @@
 //! Folding the records of allocations and of the capacity that is reserved for them.
 
 use super::{State, entry_mut};
-use crate::allocation::Allocation;
+use crate::allocation::{Allocation, Hold};
 use crate::follow::Follower;
 use crate::lease::{Lease, Phase};
 use crate::queue::ShapeKey;
 use crate::reservation::Reservation;
-use leasehold_model::body::{AllocationPlaced, AllocationSubmitted, Leases, PreemptionDecided, ReservationTakenOver};
+use leasehold_model::body::{
+    AllocationHoldSet, AllocationPlaced, AllocationSubmitted, Leases, PreemptionDecided, ReservationTakenOver,
+};
 use leasehold_model::{
-    AllocationNo, AllocationState, AttemptEnd, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record, TenantNo,
+    AllocationNo, AllocationSpec, AllocationState, AttemptEnd, ClassNo, Instant, LeaseNo, NodeNo, Reason, Record,
+    TenantNo,
 };
 
 type Folded = Result<(), &'static str>;
@@ -46,6 +49,9 @@ impl State {
     pub(super) fn fold_placed(&mut self, record: &Record, placed: &AllocationPlaced, to: &mut impl Follower) -> Folded {
         let number = placed.allocation;
         let waits = self.queued(number)?.clone();
+        if waits.on_hold.is_some() {
+            return Err("the allocation is on hold");
+        }
         if placed.attempt != waits.attempt + 1 || u64::from(placed.leases) != waits.spec.leases() {
             return Err("the attempt has the wrong number or the wrong number of leases");
         }
@@ -98,6 +104,67 @@ impl State {
         self.queue.add(&key, found);
         to.waits(number);
         Ok(())
+    }
+
+    /// Puts a waiting allocation on hold. What was reserved for it is free.
+    pub(super) fn fold_hold_set(
+        &mut self,
+        record: &Record,
+        held: &AllocationHoldSet,
+        to: &mut impl Follower,
+    ) -> Folded {
+        if self.queued(held.allocation)?.on_hold.is_some() {
+            return Err("the allocation is on hold already");
+        }
+        let freed = self.step_out_of_line(held.allocation, to);
+        let hold = Hold { by_operator: held.by_operator, reason: held.reason.clone(), since: record.stamp };
+        self.queued(held.allocation)?.on_hold = Some(hold);
+        self.queue.on_hold.insert(held.allocation);
+        freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
+    }
+
+    pub(super) fn fold_hold_cleared(&mut self, number: AllocationNo, to: &mut impl Follower) -> Folded {
+        self.queued(number)?.on_hold.take().ok_or("the allocation is not on hold")?;
+        self.queue.on_hold.remove(&number);
+        self.step_into_line(number, to);
+        Ok(())
+    }
+
+    /// A waiting allocation asks for something else. What was reserved for it is free.
+    pub(super) fn fold_changed(
+        &mut self,
+        number: AllocationNo,
+        spec: &AllocationSpec,
+        to: &mut impl Follower,
+    ) -> Folded {
+        self.queued(number)?;
+        let freed = self.step_out_of_line(number, to);
+        let found = self.queued(number)?;
+        found.spec = spec.clone();
+        if found.on_hold.is_none() {
+            self.step_into_line(number, to);
+        }
+        freed.into_iter().try_for_each(|node| self.fill_reservations(node, to))
+    }
+
+    /// Takes an allocation that goes on waiting out of the line, or from those that wait for their victims. Returns the
+    /// nodes on which capacity became free.
+    fn step_out_of_line(&mut self, number: AllocationNo, to: &mut impl Follower) -> Vec<NodeNo> {
+        let freed = self.empty_reservation(number, to);
+        let waits = &*self.allocations.live[&number];
+        let key = self.queue.key(waits);
+        self.queue.reserved.remove(&number);
+        self.queue.step_out(&key, waits);
+        to.waits_no_longer(&key, waits);
+        self.end_protection(number, to);
+        freed
+    }
+
+    fn step_into_line(&mut self, number: AllocationNo, to: &mut impl Follower) {
+        let waits = &*self.allocations.live[&number];
+        let key = self.queue.key(waits);
+        self.queue.line_up(&key, waits);
+        to.waits(number);
     }
 
     fn leave_queue(&mut self, waits: &Allocation, to: &mut impl Follower) {
@@ -223,10 +290,7 @@ impl State {
         self.queued(number)?.reservation.as_ref().ok_or("the allocation has no reservation")?;
         let freed = self.empty_reservation(number, to);
         self.queue.reserved.remove(&number);
-        let waits = &*self.allocations.live[&number];
-        let key = self.queue.key(waits);
-        self.queue.line_up(&key, waits);
-        to.waits(number);
+        self.step_into_line(number, to);
         Ok(freed)
     }
 
@@ -350,7 +414,7 @@ impl State {
         }
         let queue = &mut self.queue;
         let all = self.allocations.live.values().filter(|found| found.tenant == tenant);
-        let waiting = || all.clone().filter(|found| found.state.is_queued() && found.reservation.is_none());
+        let waiting = || all.clone().filter(|found| found.is_in_line());
         let before: Vec<ShapeKey> = waiting().map(|found| queue.key(found)).collect();
         queue.set_own_shapes(tenant, own_shapes);
         for (found, from) in waiting().zip(before) {

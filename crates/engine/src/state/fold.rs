@@ -284,6 +284,9 @@ impl State {
                 self.fold_agent(registered)?;
                 self.note_sign_of_life(registered.node, stamp)?;
             }
+            Body::NodeEmpty(empty) => {
+                entry_mut(&mut self.nodes, empty.node.0).ok_or("no such node")?.empty_noted = Some(empty.since);
+            }
             Body::AgentDetached(detached) => {
                 entry_mut(&mut self.nodes, detached.node.0).ok_or("no such node")?.agent = None;
                 self.drop_report(detached.node, stamp, to)?;
@@ -377,6 +380,9 @@ impl State {
                 self.fold_over(done.allocation, AllocationState::Completed, stamp, to)?
             }
             Body::AllocationFailed(failed) => self.fold_over(failed.allocation, AllocationState::Failed, stamp, to)?,
+            Body::AllocationHoldSet(held) => self.fold_hold_set(record, held, to)?,
+            Body::AllocationHoldCleared(held) => self.fold_hold_cleared(held.allocation, to)?,
+            Body::AllocationChanged(changed) => self.fold_changed(changed.allocation, &changed.spec, to)?,
             Body::AllocationCancelled(gone) => {
                 self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
             }

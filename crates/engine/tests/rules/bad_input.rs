@@ -262,7 +262,8 @@ fn each_has_its_code_and_its_sentence() {
             .iter()
             .chain(crate::windows::CODES)
             .chain(crate::losses::CODES)
-            .chain(crate::claims::CODES),
+            .chain(crate::claims::CODES)
+            .chain(crate::holds::CODES),
     );
     let missing: Vec<_> = Refusal::CODES.iter().filter(|code| !seen.contains(*code)).collect();
     assert!(missing.is_empty(), "no case for {missing:?}");
@@ -524,7 +525,7 @@ fn each_has_its_code_and_its_sentence() {
         a charge policy that never was
             unknown_charge_policy: there is no charge policy 7
         a price that is too high
-            bad_prices: invalid prices: kinds.gpu is above 1000000 per unit-second
+            bad_prices: invalid prices: kinds.gpu is above 1000000
         a factor that is too high
             bad_prices: invalid prices: tiers.h100 is above 1000
         a price of no class

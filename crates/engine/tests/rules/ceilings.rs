@@ -5,7 +5,7 @@ use expect_test::expect;
 use leasehold_model::limits::CEILINGS_PER_TENANT_MAX;
 
 /// A core costs one a second: figures read as seconds.
-const PRICED: &str = "
+pub(crate) const PRICED: &str = "
     0 op class core kind=cpu per=1
     0 op pool main
     0 op node n1 immediate core 100

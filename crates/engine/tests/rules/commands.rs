@@ -251,7 +251,7 @@ fn action() -> impl Strategy<Value = Action> {
         14 => (0..2u16, 1..30u64, 1..4u32, 0..4u8, any::<u8>(), proptest::option::weighted(0.8, 1..300u64)).prop_map(
             |(class, quanta, replicas, priority, bits, walltime)|
                 Action::Submit { class, quanta, replicas, priority, bits, walltime }),
-        14 => (any::<u8>(), 0..11u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
+        14 => (any::<u8>(), 0..15u8, 0..300u64).prop_map(|(which, what, figure)| Action::Allocation { which, what, figure }),
         13 => (0..13u8, vec(any::<u8>(), 1..3), any::<u8>()).prop_map(|(what, nodes, bits)|
             Action::Custody { what, nodes, bits }),
         1 => Just(Action::Heartbeat),
@@ -631,8 +631,8 @@ impl Step {
                         exit_status: u32::try_from(figure).ok().filter(|figure| figure % 3 > 0),
                         storage_written: figure,
                     }),
-                    9 => Command::FailStart(FailStart { allocation: number, node: None, generation: None }),
-                    _ => Command::CancelAllocation(number),
+                    14 => Command::FailStart(FailStart { allocation: number, node: None, generation: None }),
+                    what => crate::holds::command(*what, number, figure),
                 }
             }
             Action::Custody { what, nodes, bits } => {

@@ -23,6 +23,7 @@ mod drawn;
 mod explain;
 mod full_cluster;
 mod gangs;
+mod holds;
 mod idempotency;
 mod identity;
 mod laws;

@@ -322,3 +322,27 @@ fn a_fenced_lease_keeps_its_node_from_being_deleted() {
         "#]],
     );
 }
+
+/// A record says that a node has been empty; the engine makes it once for each time, and never for a node in use.
+#[test]
+fn an_empty_node_is_recorded_once() {
+    check(
+        "
+        0 a grant core 1 ttl=10s node=n2
+        5 op empty n2 since=0
+        20 op empty n2 since=10
+        21 op empty n2 since=10
+        22 op empty n2 since=30
+        23 op empty n9 since=10
+        ",
+        expect![[r#"
+            0 a granted #0 core 1 on n2 to 10
+            5 refused: node_has_leases
+            20 a expired #0, closed since 10
+            20 - n2 empty since 10
+            21 refused: node_already
+            22 refused: last_seen_in_future
+            23 refused: unknown_node
+        "#]],
+    );
+}

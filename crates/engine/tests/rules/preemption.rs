@@ -329,6 +329,35 @@ fn a_limit_on_evictions_that_is_raised_wakes_who_waited_for_it() {
     );
 }
 
+/// Which lease is evicted depends on deadlines, so a renewal can bring an eviction within the limit.
+#[test]
+fn a_renewal_wakes_who_waited_for_a_limit_on_evictions() {
+    check_on(
+        ONE,
+        "
+        0 op update a evicted=2
+        0 b grant gpu 3 prio=scavenger ttl=1h
+        0 b grant gpu 1 prio=scavenger ttl=2h
+        1 a submit gpu 1 wall=10h
+        2 show allocs
+        3 b renew #1 ttl=30m
+        4
+        4 show allocs
+        ",
+        expect![[r#"
+            0 a tenant.put
+            0 b granted #0 gpu 3[0,1,2] on n1 to 3600 scavenger
+            0 b granted #1 gpu 1[3] on n1 to 7200 scavenger
+            1 a @1 submitted
+              @1 pending
+            3 b renewed #1 to 1803
+            4 - evicts #1 for @1 on n1
+            4 b revoked #1, grace 1m (preempted)
+              @1 pending, kept on n1
+        "#]],
+    );
+}
+
 #[test]
 fn a_tenant_can_evict_only_so_much_in_an_hour() {
     check_on(

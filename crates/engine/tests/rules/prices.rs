@@ -1,7 +1,7 @@
 //! Rate cards and charge policies (SEMANTICS 7): what is past is never rated again, and at every instant exactly one
 //! card holds.
 
-use crate::support::{STAGE, Story, check};
+use crate::support::{STAGE, Story, check, check_on};
 use expect_test::expect;
 use leasehold_engine::{Refusal, State};
 use leasehold_model::limits::{CARDS_WAITING_MAX, RATE_LINES_MAX};
@@ -274,4 +274,43 @@ fn the_default_card_is_that_of_the_semantics() {
     assert_eq!(prices.priorities.0.map(|factor| factor.to_string()), ["0.3", "1", "1.5"]);
     assert_eq!(Charges::DEFAULT.each().map(|(_, charge)| charge), [Charge::Full; 4]);
     assert!(Charge::MinusLast(Span::ZERO) != Charge::Full);
+}
+
+/// A price per hour has no exact price per second: one core for one second at 1.00 per hour is 277,777.77… billionths,
+/// rounded up; 3,600 seconds are exactly 1. Prices per second, hour and day add up exactly within one lease.
+#[test]
+fn prices_per_hour_and_day_are_exact() {
+    let stage = crate::ceilings::PRICED.replace("class.core=1", "class.core=1/h");
+    check_on(
+        &stage,
+        "
+        0 op ceiling a hard=10
+        0 a grant core 1 ttl=1s
+        0 a grant core 1 ttl=3600s
+        0 show ceilings
+        1 show ceilings
+        1 op card class.core=24/d from=1801
+        1 a grant core 8 ttl=3600s
+        1 a grant core 7 ttl=3601s
+        1 show ceilings
+        1802 op card class.core=1
+        1803 a release #1
+        1803 show ceilings
+        ",
+        expect![[r#"
+            0 a ceiling hard 10 EUR
+            0 a granted #0 core 1 on n1 to 1
+            0 a granted #1 core 1 on n1 to 3600
+              a: hard 10, spent 0, reserved 1.000277778
+            1 a expired #0, closed
+              a: hard 10, spent 0.000277778, reserved 1
+            1 - card 1 from 1801
+            1 a granted #2 core 8 on n1 to 3601
+            1 a denied: ceiling 10, spent 0.000277778, reserved 9, requested 7.001944445
+              a: hard 10, spent 0.000277778, reserved 9
+            1802 - card 2 from 1802
+            1803 a released #1, closed
+              a: hard 10, spent 1.500833334, reserved 8
+        "#]],
+    );
 }

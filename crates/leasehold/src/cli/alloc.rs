@@ -1,11 +1,10 @@
 //! `leasehold alloc …`.
 
 use super::lease::{AskArgs, WhoArgs};
-use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair};
+use super::remote::{ChangeArgs, WatchArgs, WhoseArgs, pair, priority};
 use super::times::PastArgs;
-use clap::{Args, Subcommand};
-use leasehold_api::Ttl;
-use leasehold_api::{AllocationState, Domain, WhenOverQuota};
+use clap::{Args, Subcommand, ValueEnum};
+use leasehold_api::{AllocationState, Domain, Priority, Ttl, WhenOverQuota};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AllocCommand {
@@ -19,6 +18,12 @@ pub(crate) enum AllocCommand {
     Explain(AllocExplainArgs),
     /// Remove an allocation from the queue, or end it
     Cancel(AllocArgs),
+    /// Put an allocation that waits on hold: it keeps its place and does not start
+    Hold(HoldArgs),
+    /// Release the hold of an allocation
+    Release(AllocArgs),
+    /// Change an allocation that waits
+    Set(AllocSetArgs),
     /// Report that a checkpoint was begun or written
     Checkpoint(CheckpointArgs),
     /// Report that a staged allocation now runs
@@ -117,6 +122,64 @@ pub(crate) struct AllocShowArgs {
     pub(crate) allocation: String,
     #[command(flatten)]
     pub(crate) watch: WatchArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold alloc hold alloc-42 --reason 'input data is not complete'
+  leasehold alloc release alloc-42
+
+What an operator has put on hold is released only by an operator. Others do not wait for an allocation on hold.")]
+pub(crate) struct HoldArgs {
+    /// The allocation: `alloc-42` or 42
+    pub(crate) allocation: String,
+    /// Reason in a few words, which the record keeps
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
+}
+
+/// What can be cleared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AllocField {
+    Pool,
+    Walltime,
+    Ttl,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold alloc set alloc-42 --priority guaranteed
+  leasehold alloc set alloc-42 --walltime 4h --requeue true
+  leasehold alloc set alloc-42 --clear pool
+
+The allocation keeps its time of submission.")]
+pub(crate) struct AllocSetArgs {
+    /// The allocation: `alloc-42` or 42
+    pub(crate) allocation: String,
+    /// New priority class, at most the highest that the tenant may use
+    #[arg(long, value_name = "PRIORITY", value_parser = priority)]
+    pub(crate) priority: Option<Priority>,
+    /// Pool in which it must run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) pool: Option<String>,
+    /// Longest time that one attempt may run
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) walltime: Option<Ttl>,
+    /// TTL with which its leases are first granted
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) ttl: Option<Ttl>,
+    /// Requeue instead of failing when interrupted without a checkpoint
+    #[arg(long, value_name = "BOOL")]
+    pub(crate) requeue: Option<bool>,
+    /// Remove this setting; repeatable
+    #[arg(long, value_enum, value_name = "FIELD")]
+    pub(crate) clear: Vec<AllocField>,
+    #[command(flatten)]
+    pub(crate) change: ChangeArgs,
 }
 
 #[derive(Debug, Args)]

@@ -49,12 +49,14 @@ pub(crate) struct RateDeleteArgs {
     pub(crate) change: ChangeArgs,
 }
 
-/// Set prices from now or from a later time on. Prices are per second and unit: a GPU, a core, a GiB of memory or disk,
-/// one Gb/s. Prices that are not given are taken from the card in force.
+/// Set prices from now or from a later time on. Prices are per unit (a GPU, a core, a GiB of memory or disk, one Gb/s)
+/// and per second, or with `/h` per hour and with `/d` per day. Prices that are not given are taken from the card in
+/// force.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   leasehold rate set --from 2026-12-01 --gpu 0.012 --tier h100=2 --priority scavenger=0.3
+  leasehold rate set --gpu 2.00/h --cpu 0.05/h                 # per GPU-hour and core-hour, exact
   leasehold rate set --pool training --class gpu-h100=0.02 --currency EUR
   leasehold rate set --card 3 --gpu 0.013                      # change a scheduled card
 
@@ -75,22 +77,22 @@ pub(crate) struct RateSetArgs {
     /// Currency code of three capital letters
     #[arg(long, value_name = "CODE")]
     pub(crate) currency: Option<String>,
-    /// Price of a GPU-second
+    /// Price of a GPU, such as 2.00/h
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) gpu: Option<String>,
-    /// Price of a core-second
+    /// Price of a core
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) cpu: Option<String>,
-    /// Price of a GiB-second of memory
+    /// Price of a GiB of memory
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) mem: Option<String>,
-    /// Price of a GiB-second of disk
+    /// Price of a GiB of disk
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) block: Option<String>,
-    /// Price of 1 Gb/s for a second
+    /// Price of 1 Gb/s
     #[arg(long, value_name = "PRICE", allow_hyphen_values = true)]
     pub(crate) net: Option<String>,
-    /// Price per unit-second of one class, instead of the price of its kind; repeatable
+    /// Price of one class, instead of the price of its kind; repeatable
     #[arg(long = "class", value_name = "NAME=PRICE", value_parser = pair)]
     pub(crate) classes: Vec<(String, String)>,
     /// Remove the price of this class, so that the price of its kind applies; repeatable

@@ -6,10 +6,11 @@ use super::failure::Failed;
 use super::lease::{devices, revocation, short};
 use super::lease_request;
 use super::pairs::by_key;
+use super::patch::{patch, something};
 use super::session::{Session, keyed, whose};
 use super::units::Classes;
 use super::watch::watch;
-use crate::cli::alloc::{AllocCommand, AllocListArgs, AllocShowArgs, SubmitArgs};
+use crate::cli::alloc::{AllocCommand, AllocField, AllocListArgs, AllocShowArgs, SubmitArgs};
 use crate::numbers;
 use crate::output::{print, print_json};
 use crate::problem::{EXIT_OK, Problem};
@@ -17,8 +18,8 @@ use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format;
 use leasehold_api::{
-    Allocation, AllocationChanged, AllocationDetail, AllocationId, AllocationState, Attempt, AttemptEnd,
-    CheckpointReport, CompleteAllocation, Replica, SubmitAllocation, Submitted, When,
+    Allocation, AllocationChange, AllocationChanged, AllocationDetail, AllocationId, AllocationState, Attempt,
+    AttemptEnd, CheckpointReport, CompleteAllocation, Replica, SubmitAllocation, Submitted, When, WithReason,
 };
 
 pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, Failed> {
@@ -34,6 +35,26 @@ pub(super) async fn run(session: &Session, command: AllocCommand) -> Result<u8, 
         }
         AllocCommand::Cancel(args) => {
             session.change(client.cancel_allocation(&args.allocation), &args.change, now_is).await?;
+        }
+        AllocCommand::Hold(args) => {
+            let call = client.hold_allocation(&args.allocation, &WithReason { reason: args.reason });
+            let text = |done: &AllocationChanged| format!("{} is on hold\n", done.id);
+            session.change(call, &args.change, text).await?;
+        }
+        AllocCommand::Release(args) => {
+            let text = |done: &AllocationChanged| format!("{} is no longer on hold\n", done.id);
+            session.change(client.release_hold(&args.allocation), &args.change, text).await?;
+        }
+        AllocCommand::Set(args) => {
+            let change = something(AllocationChange {
+                priority: args.priority,
+                pool: patch(args.pool, &args.clear, AllocField::Pool)?,
+                walltime: patch(args.walltime, &args.clear, AllocField::Walltime)?,
+                ttl: patch(args.ttl, &args.clear, AllocField::Ttl)?,
+                requeue: args.requeue,
+            })?;
+            let text = |done: &AllocationChanged| format!("{} was changed\n", done.id);
+            session.change(client.change_allocation(&args.allocation, &change), &args.change, text).await?;
         }
         AllocCommand::Start(args) => {
             session.change(client.start_allocation(&args.allocation), &args.change, now_is).await?;

@@ -12,7 +12,7 @@ use crate::term::Style;
 use crate::time_format;
 use leasehold_api::{
     CardState, Charge, ChargePolicy, ChargesChange, Decimal, KindPriceChange, NewChargePolicy, NewRateCard, Patch,
-    PriceChange, PriorityFactorChange, RateCard, RateCardChange, When,
+    Price, PriceChange, PriorityFactorChange, RateCard, RateCardChange, When,
 };
 use std::collections::BTreeMap;
 
@@ -57,20 +57,20 @@ async fn set(session: &Session, args: RateSetArgs) -> Result<(), Failed> {
 }
 
 fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
-    let decimal = |text: &Option<String>| text.clone().map(Decimal);
+    let price = |text: &Option<String>| text.clone().map(Price);
     let factors = by_key("--priority", &args.priorities, |factor| Decimal(factor.clone()))?;
     let factor = |word: &str| factors.get(word).cloned();
     Ok(PriceChange {
         currency: args.currency.clone(),
         kinds: KindPriceChange {
-            gpu: decimal(&args.gpu),
-            cpu: decimal(&args.cpu),
-            mem: decimal(&args.mem),
-            block: decimal(&args.block),
-            net: decimal(&args.net),
+            gpu: price(&args.gpu),
+            cpu: price(&args.cpu),
+            mem: price(&args.mem),
+            block: price(&args.block),
+            net: price(&args.net),
         },
-        classes: lines("--class", &args.classes, &args.no_classes)?,
-        tiers: lines("--tier", &args.tiers, &args.no_tiers)?,
+        classes: lines("--class", &args.classes, &args.no_classes, Price)?,
+        tiers: lines("--tier", &args.tiers, &args.no_tiers, Decimal)?,
         priorities: PriorityFactorChange {
             scavenger: factor("scavenger"),
             standard: factor("standard"),
@@ -80,12 +80,13 @@ fn prices(args: &RateSetArgs) -> Result<PriceChange, Problem> {
 }
 
 /// Prices or factors that are set, and those that are removed; each name may be given once.
-fn lines(
+fn lines<T>(
     option: &str,
     set: &[(String, String)],
     removed: &[String],
-) -> Result<BTreeMap<String, Option<Decimal>>, Problem> {
-    let set = set.iter().map(|(name, value)| (name.clone(), Some(Decimal(value.clone()))));
+    read: impl Fn(String) -> T,
+) -> Result<BTreeMap<String, Option<T>>, Problem> {
+    let set = set.iter().map(|(name, value)| (name.clone(), Some(read(value.clone()))));
     let all = set.chain(removed.iter().map(|name| (name.clone(), None)));
     let mut lines = BTreeMap::new();
     for (name, value) in all {
@@ -168,22 +169,33 @@ fn cards(cards: &[RateCard]) -> Table {
     table
 }
 
+/// `2 EUR per GPU-hour`.
+fn in_words(price: &Price, currency: &str, unit: &str) -> String {
+    let (number, period) = match price.0.split_once('/') {
+        Some((number, "h")) => (number, "hour"),
+        Some((number, "d")) => (number, "day"),
+        Some((number, _)) => (number, "second"),
+        None => (price.0.as_str(), "second"),
+    };
+    format!("{number} {currency} per {unit}-{period}")
+}
+
 fn one(session: &Session, card: &RateCard) -> String {
     let prices = &card.prices;
-    let per_second = |price: &Decimal, unit: &str| format!("{price} {} per {unit}-second", prices.currency);
+    let priced = |price: &Price, unit: &str| in_words(price, &prices.currency, unit);
     let mut details = Details::new()
         .add("rate card", number(card.id))
         .add("pool", card.pool.as_deref().unwrap_or("all pools without a card of their own"))
         .add("state", word(card.state))
         .maybe("from", card.from.map(from))
         .maybe("set", card.set_at.map(time_format::to_the_second))
-        .add("gpu", per_second(&prices.kinds.gpu, "GPU"))
-        .add("cpu", per_second(&prices.kinds.cpu, "core"))
-        .add("mem", per_second(&prices.kinds.mem, "GiB"))
-        .add("block", per_second(&prices.kinds.block, "GiB"))
-        .add("net", per_second(&prices.kinds.net, "Gb/s"));
+        .add("gpu", priced(&prices.kinds.gpu, "GPU"))
+        .add("cpu", priced(&prices.kinds.cpu, "core"))
+        .add("mem", priced(&prices.kinds.mem, "GiB"))
+        .add("block", priced(&prices.kinds.block, "GiB"))
+        .add("net", priced(&prices.kinds.net, "Gb/s"));
     for (class, price) in &prices.classes {
-        details = details.add(&format!("class {class}"), format!("{price} {} per unit-second", prices.currency));
+        details = details.add(&format!("class {class}"), in_words(price, &prices.currency, "unit"));
     }
     for (tier, factor) in &prices.tiers {
         details = details.add(&format!("tier {tier}"), format!("× {factor}"));

@@ -107,3 +107,21 @@ fn a_project_is_deprioritised_and_paused_on_a_pool() {
     refuses(&daemon.run(&format!("{access} sometimes")), 2, "usage");
     tells(&daemon.run("settings set --head-wait-max 30m").ok(), &["head_wait_max", "30m"]);
 }
+
+#[test]
+fn waiting_allocations_are_held_released_and_changed() {
+    let daemon = Daemon::with_cluster();
+    daemon.run(&format!("alloc submit --gpu 4 --walltime 1h {MINE}")).ok();
+    let waiting = daemon.json(&format!("alloc submit --gpu 4 --walltime 1h {MINE}"))["id"].allocation();
+    let held = daemon.run(&format!("alloc hold {waiting} --reason data")).ok();
+    assert_eq!(held.out, format!("alloc-{waiting} is on hold\n"));
+    tells(&daemon.run(&format!("alloc show {waiting}")).ok(), &["Put on hold by an operator", "(data)"]);
+    refuses(&daemon.by("ci.token", &format!("alloc release {waiting}")), 1, "held_by_operator");
+    let released = daemon.run(&format!("alloc release {waiting}")).ok();
+    assert_eq!(released.out, format!("alloc-{waiting} is no longer on hold\n"));
+    daemon.run(&format!("alloc set {waiting} --walltime 2h --priority scavenger")).ok();
+    let shown = daemon.json(&format!("alloc show {waiting}"));
+    assert_eq!((&shown["walltime"], &shown["priority"]), (&"2h".into(), &"scavenger".into()));
+    refuses(&daemon.run(&format!("alloc set {waiting}")), 2, "usage");
+    assert_eq!(daemon.run("audit export --kind allocation.changed").ok().out.lines().count(), 1);
+}

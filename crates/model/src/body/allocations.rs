@@ -7,6 +7,7 @@ use crate::fields;
 use crate::id::{AllocationNo, LeaseNo, NodeNo};
 use crate::instant::Span;
 use crate::limits::{ALLOCATION_LEASES_MAX, CLASSES_PER_REQUEST_MAX, RESERVATIONS_TAKEN_MAX};
+use crate::name::Name;
 use crate::policy::{DenyCause, Priority};
 
 use super::admission::Member;
@@ -80,6 +81,26 @@ fields! {
 }
 fields! {
     pub struct AllocationCancelled { pub allocation: AllocationNo }
+}
+fields! {
+    /// A waiting allocation was put on hold: it keeps its place and is not scheduled. A reservation of it is dropped.
+    pub struct AllocationHoldSet {
+        pub allocation: AllocationNo,
+        /// Whether an operator did it; only an operator releases it then.
+        pub by_operator: bool,
+    }
+    added {
+        /// The reason that was given.
+        1 pub reason: Option<Name>,
+    }
+}
+fields! {
+    /// The hold of a waiting allocation was released.
+    pub struct AllocationHoldCleared { pub allocation: AllocationNo }
+}
+fields! {
+    /// A waiting allocation asks for something else from now on. A reservation of it is dropped.
+    pub struct AllocationChanged { pub allocation: AllocationNo, pub spec: AllocationSpec }
 }
 
 /// The node and devices of one replica.

@@ -5,7 +5,7 @@ use crate::arbitrary_quotas::{fractions, further_scopes, limits, temporary_limit
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::Strategy as PlacementStrategy;
-use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Factors, PerKind, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Factors, PerKind, Period, Periods, Prices};
 use leasehold_model::*;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -378,13 +378,22 @@ fn prices() -> impl Strategy<Value = Prices> {
     let kinds = [rate(), rate(), rate(), rate(), rate()].prop_map(PerKind);
     let priorities = [factor(), factor(), factor()].prop_map(Factors);
     let lists = (btree_map(classes(), rate(), 0..5), btree_map(names(), factor(), 0..5));
-    (currency, kinds, lists, priorities).prop_map(|(currency, kinds, (classes, tiers), priorities)| Prices {
-        currency,
-        kinds,
-        classes: classes.into_iter().collect(),
-        tiers: tiers.into_iter().collect(),
-        priorities,
-    })
+    let periods = (vec(words(Period::ALL), 5), words(Period::ALL), any::<bool>());
+    (currency, kinds, lists, priorities, periods).prop_map(
+        |(currency, kinds, (classes, tiers), priorities, (of_kinds, of_class, others))| {
+            let per = classes.keys().take(usize::from(others && of_class != Period::Second));
+            let of_classes = per.map(|class| (*class, of_class)).collect();
+            let periods = Periods { kinds: of_kinds.try_into().expect("five"), classes: of_classes };
+            Prices {
+                currency,
+                kinds,
+                classes: classes.into_iter().collect(),
+                tiers: tiers.into_iter().collect(),
+                priorities,
+                periods: if others { periods } else { Periods::SECONDS },
+            }
+        },
+    )
 }
 fn rate_cards() -> impl Strategy<Value = RateCardPut> {
     (u32s(), option::of(pools()), instants(), prices()).prop_map(|(card, pool, from, prices)| RateCardPut {
@@ -509,6 +518,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
             instance,
         })),
         body(nodes().prop_map(|node| AgentDetached { node })),
+        body((nodes(), instants()).prop_map(|(node, since)| NodeEmpty { node, since })),
         body(tokens()),
         body(u32s().prop_map(|token| TokenRevoked { token: TokenNo(token) })),
         body(rate_cards()),

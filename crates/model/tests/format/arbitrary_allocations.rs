@@ -91,6 +91,11 @@ fn lives() -> BoxedStrategy<Body> {
             body(AllocationFailed { allocation, end, exit_status, storage_written })
         }),
         numbers().prop_map(|allocation| body(AllocationCancelled { allocation })),
+        (numbers(), any::<bool>(), option::of(names())).prop_map(|(allocation, by_operator, reason)| {
+            body(AllocationHoldSet { allocation, by_operator, reason })
+        }),
+        numbers().prop_map(|allocation| body(AllocationHoldCleared { allocation })),
+        (numbers(), specs()).prop_map(|(allocation, spec)| body(AllocationChanged { allocation, spec })),
     ]
     .boxed()
 }

@@ -4,7 +4,7 @@ use leasehold_model::TenantSettings;
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::rate::{BILLION, Charge, Charges, Currency, Decimal, Factors, PerKind, Prices};
+use leasehold_model::rate::{BILLION, Charge, Charges, Currency, Decimal, Factors, PerKind, Period, Periods, Prices};
 use leasehold_model::*;
 use smallvec::smallvec;
 
@@ -136,7 +136,14 @@ pub(crate) fn prices() -> Prices {
         classes: vec![(ClassNo(0), Decimal(12_000_000)), (ClassNo(300), Decimal(0))],
         tiers: vec![(name("a100"), Decimal(1_250_000_000)), (name("h100"), FACTOR_MAX)],
         priorities: Factors([Decimal(0), Decimal::ONE, Decimal(2 * BILLION)]),
+        periods: Periods::SECONDS,
     }
+}
+
+/// Prices for other periods than a second.
+fn prices_per_hour_and_day() -> Prices {
+    let kinds = [Period::Hour, Period::Day, Period::Second, Period::Second, Period::Hour];
+    Prices { periods: Periods { kinds, classes: vec![(ClassNo(300), Period::Day)] }, ..prices() }
 }
 
 pub(crate) fn charges() -> Charges {
@@ -545,6 +552,13 @@ fn later_bodies() -> Vec<Body> {
         .into(),
         ClaimEndCorrected { loss: 300, node: NodeNo(7), claim: 290 }.into(),
         LossSettled { loss: 300, node: NodeNo(7) }.into(),
+        AllocationHoldSet { allocation: AllocationNo(300), by_operator: false, reason: None }.into(),
+        AllocationHoldSet { allocation: AllocationNo(300), by_operator: true, reason: Some(name("wait for data")) }
+            .into(),
+        AllocationHoldCleared { allocation: AllocationNo(300) }.into(),
+        AllocationChanged { allocation: AllocationNo(300), spec: gang() }.into(),
+        RateCardPut { card: 300, pool: None, from: NEW_YEAR, prices: prices_per_hour_and_day() }.into(),
+        NodeEmpty { node: NodeNo(300), since: NEW_YEAR }.into(),
     ]
 }
 

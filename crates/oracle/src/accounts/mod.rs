@@ -10,7 +10,7 @@ mod price;
 mod reserved;
 mod tenure;
 
-pub(crate) use price::price_by;
+pub(crate) use price::{DAY, price_by};
 
 pub use capacity::Shares;
 pub use tenure::{By, Ending, Tenure};
@@ -158,7 +158,7 @@ impl Accounts {
         }
         let lowest = |((line, currency), cost): ((Line, Currency), U256)| {
             let per_unit = U256::from(self.classes[&line.1].quanta_per_unit);
-            ((line, currency), lowest_terms(cost, per_unit * U256::new(10).pow(36)))
+            ((line, currency), lowest_terms(cost, per_unit * U256::from(DAY) * U256::new(10).pow(36)))
         };
         sums.into_iter().filter(|(_, cost)| *cost > U256::ZERO).map(lowest).collect()
     }

@@ -3,14 +3,14 @@
 use super::{Accounts, Ending, Tenure};
 use ethnum::U256;
 use leasehold_model::body::RateCardPut;
-use leasehold_model::rate::{Charge, Currency};
+use leasehold_model::rate::{Charge, Currency, Period};
 use leasehold_model::{ClassNo, ClassSpec, Instant, PoolNo, Priority, ResourceKind};
 
 /// A billion: prices and factors have nine decimals.
 const ONE: u64 = 1_000_000_000;
 
 impl Accounts {
-    /// In 10^-27 of the currency, per unit-second.
+    /// In 10^-27 of the currency, per unit-day.
     pub(super) fn price(&self, tenure: &Tenure, at: Instant) -> (Currency, U256) {
         let cards: Vec<&RateCardPut> = self.cards.iter().collect();
         price_by(&cards, &self.classes[&tenure.class], (tenure.class, tenure.pool, tenure.priced_as), at)
@@ -37,7 +37,10 @@ impl Accounts {
     }
 }
 
-/// In 10^-27 of the currency, per unit-second, by these cards.
+/// The seconds of a day: prices are per second, hour or day.
+pub(crate) const DAY: u64 = 24 * 60 * 60;
+
+/// In 10^-27 of the currency, per unit-day, by these cards.
 pub(crate) fn price_by(
     cards: &[&RateCardPut],
     spec: &ClassSpec,
@@ -50,9 +53,19 @@ pub(crate) fn price_by(
     };
     let Some(card) = of(Some(pool)).or_else(|| of(None)) else {
         let (price, factor) = (default_price(spec.kind), default_factor(priority));
-        return (Currency::DEFAULT, U256::from(price) * U256::from(factor) * U256::from(ONE));
+        return (Currency::DEFAULT, U256::from(price) * U256::from(factor) * U256::from(ONE) * U256::from(DAY));
     };
     let prices = &card.prices;
+    // How often the period of the price lies in a day.
+    let has_own = prices.classes.iter().any(|(of, _)| *of == class);
+    let own = prices.periods.classes.iter().find(|(of, _)| *of == class).map(|(_, period)| *period);
+    let of_the_kind = ResourceKind::ALL.iter().zip(prices.periods.kinds).find(|(kind, _)| **kind == spec.kind);
+    let period = if has_own { own.unwrap_or(Period::Second) } else { of_the_kind.expect("each kind has one").1 };
+    let times = match period {
+        Period::Second => DAY,
+        Period::Hour => 24,
+        Period::Day => 1,
+    };
     let of_class = prices.classes.iter().find(|(of, _)| *of == class).map(|(_, price)| price.0);
     let of_kind = match spec.kind {
         ResourceKind::Gpu => prices.kinds.0[0],
@@ -68,7 +81,7 @@ pub(crate) fn price_by(
         Priority::Guaranteed => prices.priorities.0[2],
     };
     let factors = U256::from(of_tier.map_or(ONE, |(_, factor)| factor.0)) * U256::from(of_priority.0);
-    (prices.currency, U256::from(of_class.unwrap_or(of_kind.0)) * factors)
+    (prices.currency, U256::from(of_class.unwrap_or(of_kind.0)) * factors * U256::from(times))
 }
 
 /// The default card of SEMANTICS 7.

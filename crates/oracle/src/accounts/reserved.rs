@@ -47,6 +47,10 @@ impl Accounts {
             self.waiting.remove(&gone.allocation);
         } else if let Body::AllocationPlaced(placed) = &record.body {
             self.waiting.remove(&placed.allocation);
+        } else if let Body::AllocationHoldSet(held) = &record.body {
+            self.waiting.remove(&held.allocation);
+        } else if let Body::AllocationChanged(changed) = &record.body {
+            self.waiting.remove(&changed.allocation);
         }
         // The capacity that was reserved for a placed allocation goes to its leases, which are granted next.
         if !matches!(record.body, Body::AllocationPlaced(_) | Body::Granted(_)) {

@@ -173,6 +173,7 @@ impl Config {
             ("engine.teardown_deadline", engine.teardown_deadline, (Span(1), LIMIT_SPAN_MAX)),
             ("engine.node_timeout", engine.node_timeout, (Span(1), LIMIT_SPAN_MAX)),
             ("engine.idempotency_window", engine.idempotency_window, (IDEMPOTENCY_SURE, LIMIT_SPAN_MAX)),
+            ("engine.idle_node_after", engine.idle_node_after, (Span::from_millis(1), TTL_MAX)),
             ("engine.heat_half_life", engine.heat_half_life, (HEAT_HALF_LIFE_MIN, LIMIT_SPAN_MAX)),
             ("engine.head_wait_max", engine.head_wait_max, (Span(1), LIMIT_SPAN_MAX)),
         ] {

@@ -39,6 +39,7 @@ impl Config {
             ("engine.heat_half_life", format!("{:?}", self.engine.heat_half_life)),
             ("engine.sensitive_pool_size", format!("{:?}", self.engine.sensitive_pool_size)),
             ("engine.head_wait_max", format!("{:?}", self.engine.head_wait_max)),
+            ("engine.idle_node_after", format!("{:?}", self.engine.idle_node_after)),
             ("clock.max_gap", format!("{:?}", self.clock.max_gap)),
             ("metrics.open", format!("{:?}", self.metrics.open)),
             ("log.level", format!("{:?}", self.log.level)),

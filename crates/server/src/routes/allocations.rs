@@ -1,6 +1,6 @@
 //! Submitting, listing and showing allocations, and the reports of their holders.
 
-use super::capacity::{labels, optional_pool};
+use super::capacity::{given_reason, labels, optional_pool};
 use super::leases::{Holder, app_instance, asks, correlation, integer};
 use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
@@ -8,8 +8,8 @@ use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, submitted, waiting};
 use crate::{books, names, past, show};
 use leasehold_api::{
-    AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState, CheckpointReport,
-    CompleteAllocation, FailedStart, Problem, SubmitAllocation, When, codes, limits,
+    AllocationChange, AllocationChanged, AllocationDetail, AllocationId, AllocationList, AllocationState,
+    CheckpointReport, CompleteAllocation, FailedStart, Problem, SubmitAllocation, When, codes, limits,
 };
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
@@ -115,12 +115,16 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::NodeCondition(_)
         | Body::AgentRegistered(_)
         | Body::AgentDetached(_)
+        | Body::NodeEmpty(_)
         | Body::Denied(_)
         | Body::PreemptionDecided(_)
         | Body::ReservationDropped(_)
         | Body::ReservationTakenOver(_)
         | Body::HeadProtected(_)
         | Body::AllocationSubmitted(_)
+        | Body::AllocationHoldSet(_)
+        | Body::AllocationHoldCleared(_)
+        | Body::AllocationChanged(_)
         | Body::AllocationDenied(_)
         | Body::AllocationPlaced(_)
         | Body::NodesClaimed(_)
@@ -181,6 +185,38 @@ pub(super) async fn report_failed_start(context: Context) -> Answer {
 
 pub(super) async fn cancel_allocation(context: Context) -> Answer {
     seal_report(&context, Command::CancelAllocation(subject(&context)?)).await
+}
+
+/// Submits a command about the waiting allocation in the path, and answers with its present state.
+async fn seal_pending(context: &Context, command: Command) -> Answer {
+    let number = subject(context)?;
+    let sealed = context.seal(command).await?;
+    let state = context.app.now.read(|state| state.allocation(number).map(|found| found.state));
+    let state = state.unwrap_or(AllocationState::Pending);
+    json(200, &AllocationChanged { sequence: sealed.sequence(), id: number.into(), state })
+}
+
+pub(super) async fn hold_allocation(context: Context) -> Answer {
+    let (allocation, reason) = (subject(&context)?, given_reason(&context)?);
+    seal_pending(&context, Command::HoldAllocation(command::HoldAllocation { allocation, reason })).await
+}
+
+pub(super) async fn release_hold(context: Context) -> Answer {
+    seal_pending(&context, Command::ReleaseHold(subject(&context)?)).await
+}
+
+pub(super) async fn change_allocation(context: Context) -> Answer {
+    let change: AllocationChange = context.body()?;
+    let pool = context.app.now.read(|state| change.pool.try_map(|pool| names::pool(state, &pool)))?;
+    let change = command::ChangeAllocation {
+        allocation: subject(&context)?,
+        priority: change.priority,
+        pool: pool.nested(),
+        walltime: change.walltime.nested().map(|walltime| walltime.map(|walltime| walltime.0)),
+        ttl: change.ttl.nested().map(|ttl| ttl.map(|ttl| ttl.0)),
+        requeue: change.requeue,
+    };
+    seal_pending(&context, Command::ChangeAllocation(change)).await
 }
 
 fn takes(asked: &ListQuery<AllocationState>, caller: &Caller, found: &Allocation) -> bool {

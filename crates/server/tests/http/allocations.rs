@@ -292,3 +292,40 @@ async fn projects_see_their_own_allocations_only() {
     assert_eq!(kinds, ["allocation.submitted", "allocation.placed", "allocation.cancelled"]);
     world.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn waiting_allocations_are_held_released_and_changed() {
+    let world = racks().await;
+    submit(&world, gang("physics", 8, 4, &json!({}))).await;
+    let first = submit(&world, gang("physics", 8, 1, &json!({}))).await;
+    let at = |what: &str| format!("/api/v1/allocations/{}{what}", first.id);
+    let held = world.post(&at("/hold"), json!({ "reason": "data is missing" })).await.expect(200);
+    assert_eq!((&held["id"], &held["state"]), (&json!(first.id.to_string()), &json!("pending")));
+    let shown = show(&world, first.id).await;
+    let hold = shown.allocation.on_hold.expect("it is on hold");
+    assert_eq!((hold.by_operator, hold.reason.as_deref()), (true, Some("data is missing")));
+    let waiting = shown.waiting.expect("it waits");
+    assert_eq!(waiting.reason, leasehold_api::WaitReason::Hold);
+    assert!(waiting.detail.contains("Put on hold by an operator") && waiting.detail.contains("data is missing"));
+    let explained = world.get(&at("/explain")).await.expect(200);
+    assert!(explained.to_string().contains("Put on hold by an operator"), "{explained}");
+    assert_eq!(world.post(&at("/hold"), json!({})).await.expect(409)["code"], "allocation_on_hold");
+    world.post(&at("/release"), json!({})).await.expect(200);
+    assert_eq!(world.post(&at("/release"), json!({})).await.expect(409)["code"], "allocation_not_on_hold");
+    // What is absent stays, null clears.
+    let change = json!({ "priority": "guaranteed", "walltime": null, "pool": "main" });
+    world.send(Some(&world.operator), Method::Patch, &at(""), Some(change)).await.expect(200);
+    let shown = show(&world, first.id).await.allocation;
+    assert_eq!((shown.priority, shown.walltime), (leasehold_api::Priority::Guaranteed, None));
+    assert_eq!((shown.pool.as_deref(), shown.on_hold), (Some("main"), None));
+    assert_eq!(
+        world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "pool": "main" }))).await.expect(400)["code"],
+        "allocation_unchanged"
+    );
+    assert_eq!(
+        world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "walltime": "0s" }))).await.expect(400)
+            ["code"],
+        "zero_ttl"
+    );
+    world.stop().await;
+}

@@ -13,6 +13,7 @@ mod charged;
 mod claims;
 mod clock;
 mod conform;
+mod empty_nodes;
 mod evictions;
 mod explain;
 mod fairness;

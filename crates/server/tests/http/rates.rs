@@ -101,6 +101,8 @@ async fn what_is_wrong_is_told_by_its_field() {
         (prices(json!({ "kinds": { "net": "1e3" } })), 422, "bad_prices", "prices.kinds.net"),
         (prices(json!({ "kinds": { "net": "1000000.5" } })), 422, "bad_prices", "prices.kinds.net"),
         (prices(json!({ "kinds": { "net": "99999999999999999999" } })), 422, "bad_prices", "prices.kinds.net"),
+        (prices(json!({ "kinds": { "gpu": "2/month" } })), 422, "bad_prices", "prices.kinds.gpu"),
+        (prices(json!({ "kinds": { "gpu": "2/" } })), 422, "bad_prices", "prices.kinds.gpu"),
         (prices(json!({ "classes": { "h100": "1000001" } })), 422, "bad_prices", "prices.classes.h100"),
         (prices(json!({ "tiers": { "sxm": "1001" } })), 422, "bad_prices", "prices.tiers.sxm"),
         (prices(json!({ "priorities": { "standard": "" } })), 422, "bad_prices", "prices.priorities.standard"),
@@ -200,5 +202,28 @@ async fn who_reads_and_who_sets() {
             }
         }
     }
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_per_hour_and_day_are_kept_as_written() {
+    let world = World::furnished().await;
+    let prices = json!({ "kinds": { "gpu": "2.00/h", "cpu": "0.5/s" }, "classes": { "h100": "48/d" } });
+    let card = world.post(CARDS, json!({ "prices": prices })).await.expect(201)["rate_card"]["prices"].clone();
+    assert_eq!((&card["kinds"]["gpu"], &card["kinds"]["cpu"]), (&json!("2/h"), &json!("0.5")));
+    assert_eq!(card["classes"]["h100"], "48/d");
+    let records = world.get("/api/v1/audit/records?kind=rate_card&limit=1000").await.expect(200);
+    assert_eq!(records["records"][0]["body"]["kinds"]["gpu"], "2/h");
+    assert_eq!(records["records"][0]["body"]["classes"]["h100"], "48/d");
+    // One GPU of the class for an hour costs 2: a day of it costs 48.
+    let quoted = json!({ "tenant": "physics", "project": "physics-main", "ttl": "1h", "node": "n1",
+        "asks": [{ "class": "h100", "quantity": 1 }] });
+    let quote = world.post("/api/v1/leases/quote", quoted).await.expect(200);
+    assert!(quote.to_string().contains("\"2.000000\""), "{quote}");
+    // What is not named stays as it is; a month is no period.
+    let card = world.post(CARDS, json!({ "prices": { "kinds": { "mem": "1/d" } } })).await.expect(201);
+    assert_eq!(card["rate_card"]["prices"]["kinds"]["gpu"], "2/h");
+    let month = world.post(CARDS, json!({ "prices": { "kinds": { "gpu": "1500/month" } } })).await.expect(422);
+    assert!(month["detail"].as_str().is_some_and(|detail| detail.contains("differ in length")), "{month}");
     world.stop().await;
 }

@@ -2,6 +2,7 @@
 //! and records told back as text.
 
 pub(crate) mod invariants;
+mod pending;
 mod prices;
 mod random_scope;
 mod script;

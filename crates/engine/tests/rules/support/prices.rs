@@ -1,4 +1,4 @@
-//! How stories speak of prices: `op card gpu=0.012 class.core=1 tier.h100=2 pool=main from=100 no=0`, where what is not
+//! How stories speak of prices: `op card gpu=0.012 cpu=2/h class.core=1 tier.h100=2 pool=main from=100 no=0`, where what is not
 //! said is as in the default card, `op policy preempted=none fenced=60s from=100 no=0`, `op ceiling a hard=1.5 app=7` and
 //! `op uncap a app=7`.
 
@@ -6,7 +6,7 @@ use super::Story;
 use super::script::Line;
 use super::world::name;
 use leasehold_engine::command::{DeleteCeiling, PutCeiling, PutChargePolicy, PutRateCard};
-use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Period, Prices};
 use leasehold_model::{AppInstanceNo, CeilingMode, ResourceKind, Span};
 
 impl Story {
@@ -14,11 +14,15 @@ impl Story {
         let mut prices = Prices::default_card();
         prices.currency = currency(line).unwrap_or(prices.currency);
         for (option, text) in &line.options {
-            let value = || text.parse::<Decimal>().expect("a decimal");
+            let (number, period) = text.split_once('/').unwrap_or((text, "s"));
+            let value = || number.parse::<Decimal>().expect("a decimal");
+            let period = || Period::from_word(period).expect("a period");
             if let Some(kind) = ResourceKind::from_word(option) {
                 prices.kinds.0[kind as usize - 1] = value();
+                prices.periods.kinds[kind as usize - 1] = period();
             } else if let Some(class) = option.strip_prefix("class.") {
                 prices.classes.push((self.class(class), value()));
+                prices.periods.classes.extend(Some((self.class(class), period())).filter(|of| of.1 != Period::Second));
             } else if let Some(tier) = option.strip_prefix("tier.") {
                 prices.tiers.push((name(tier), value()));
             }
@@ -26,6 +30,7 @@ impl Story {
         // Options come in order of their names; a story that wants another order says so.
         if !line.flag("unsorted") {
             prices.classes.sort();
+            prices.periods.classes.sort();
         }
         PutRateCard {
             card: line.number("no"),

@@ -74,7 +74,7 @@ impl Line<'_> {
     pub(super) fn flag(&self, word: &str) -> bool {
         self.words.contains(&word)
     }
-    fn span(&self, option: &str) -> Option<Span> {
+    pub(super) fn span(&self, option: &str) -> Option<Span> {
         self.options.get(option).map(|text| text.parse().expect("a length of time"))
     }
     pub(super) fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
@@ -85,7 +85,7 @@ impl Line<'_> {
         let all = self.options.get("labels");
         all.map_or(Vec::new(), |all| all.split(',').map(|label| (name(label), name("yes"))).collect())
     }
-    fn priority(&self, option: &str) -> Option<Priority> {
+    pub(super) fn priority(&self, option: &str) -> Option<Priority> {
         self.options.get(option).map(|word| Priority::from_word(word).expect("a priority"))
     }
     fn pool_queue(&self) -> Option<PoolQueue> {
@@ -202,7 +202,7 @@ impl Story {
     }
 
     /// `@2` is the second allocation that was submitted.
-    fn allocation(&self, text: &str) -> AllocationNo {
+    pub(super) fn allocation(&self, text: &str) -> AllocationNo {
         let place: usize = text.trim_start_matches('@').parse().expect("@ and a number");
         self.names.allocations.get(place - 1).copied().unwrap_or(AllocationNo(9999))
     }
@@ -230,7 +230,7 @@ impl Story {
     pub(super) fn pool(&self, text: &str) -> PoolNo {
         self.world.state().pool_named(text).unwrap_or(PoolNo(99))
     }
-    fn node(&self, text: &str) -> NodeNo {
+    pub(super) fn node(&self, text: &str) -> NodeNo {
         self.world.state().node_named(text).unwrap_or(NodeNo(99))
     }
     pub(super) fn class(&self, text: &str) -> ClassNo {
@@ -314,6 +314,7 @@ impl Story {
                 storage_written: line.number("wrote").unwrap_or(0),
             }),
             "cancel" => Command::CancelAllocation(self.allocation(first)),
+            "hold" | "unhold" | "change" | "empty" => self.pending(verb, first, line),
             "renew" => {
                 let ttl = line.span("ttl").expect("a ttl");
                 let one = |one: ReleaseOne| RenewOne { lease: one.lease, ttl, activity: one.activity };

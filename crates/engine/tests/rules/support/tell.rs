@@ -133,6 +133,8 @@ impl Names {
                         }
                         WaitReason::Evictions { used, limit } => format!("evicted {used} of {limit}"),
                         WaitReason::Paused => "paused".to_owned(),
+                        WaitReason::Hold(hold) if hold.by_operator => "held by an operator".to_owned(),
+                        WaitReason::Hold(_) => "on hold".to_owned(),
                         WaitReason::Due => "due".to_owned(),
                     };
                     let by =
@@ -389,6 +391,7 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("agent {} on {node} as generation {generation}", agent.instance)
         }
         Body::AgentDetached(agent) => format!("detached {}", node(state, agent.node)),
+        Body::NodeEmpty(empty) => format!("{} empty since {}", node(state, empty.node), names.time(empty.since)),
         Body::NodeCondition(c) => {
             let throttled = if c.throttled { ", throttled" } else { "" };
             format!("{}: load {}, errors {}{throttled}", node(state, c.node), c.load, c.errors)
@@ -423,6 +426,9 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::AllocationRequeued(of) => format!("{} requeued: {}", names.allocation(of.allocation), of.end),
         Body::AllocationCompleted(of) => format!("{} completed", names.allocation(of.allocation)),
         Body::AllocationFailed(of) => format!("{} failed: {}", names.allocation(of.allocation), of.end),
+        Body::AllocationHoldSet(of) => format!("{} on hold", names.allocation(of.allocation)),
+        Body::AllocationHoldCleared(of) => format!("{} no longer on hold", names.allocation(of.allocation)),
+        Body::AllocationChanged(of) => format!("{} changed: {}", names.allocation(of.allocation), of.spec.priority),
         Body::AllocationCancelled(of) => format!("{} cancelled", names.allocation(of.allocation)),
         Body::PreemptionDecided(of) => {
             let places: Vec<String> = of.places.iter().map(|place| node(state, place.node)).collect();
