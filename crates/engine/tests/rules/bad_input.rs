@@ -255,7 +255,7 @@ fn each_has_its_code_and_its_sentence() {
         seen.insert(refusal.code());
         told.push_str(&format!("{what}\n    {}: {refusal}\n", refusal.code()));
     }
-    // Reached in `tokens.rs`, `pool_access.rs` and the files below, and by no number of commands that anyone could send.
+    // Reached in other files of this folder, and by no number of commands that anyone could send.
     seen.extend(["too_many_idempotency_keys", "too_many_tokens", "numbers_exhausted", "pool_paused"]);
     seen.extend(
         crate::quota_scopes::CODES
