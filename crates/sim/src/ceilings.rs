@@ -5,12 +5,25 @@ use leasehold_engine::command::{DeleteCeiling, PutCeiling};
 use leasehold_engine::{Command, State};
 use leasehold_model::limits::CEILING_AMOUNT_MAX;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Amount, AppInstanceNo, CeilingMode, ProjectNo};
+use leasehold_model::{Amount, AppInstanceNo, CeilingMode, Instant, ProjectNo};
 use leasehold_oracle::Dice;
 
 /// One of a few app instances, so that requests and ceilings match.
 pub(crate) fn some_app(dice: &mut Dice) -> Option<AppInstanceNo> {
     dice.one_in(3).then(|| AppInstanceNo(dice.below(2)))
+}
+
+/// At times a ceiling on a project that pays for claimed nodes. From a die of
+/// its own: another draw would change what every kept seed does.
+pub(crate) fn instead(state: &State, now: Instant) -> Option<Command> {
+    let mut dice = Dice::new(now.0 << 9 ^ state.size() << 17);
+    let claims: Vec<ProjectNo> = state.nodes().filter_map(|node| Some(node.custody.claim()?.project)).collect();
+    if claims.is_empty() || !dice.one_in(40) {
+        return None;
+    }
+    let (project, amount) = (*dice.pick(&claims), Amount(u128::from(1 + dice.below(60_000_000_000))));
+    let mode = if dice.one_in(6) { CeilingMode::Soft } else { CeilingMode::Hard };
+    Some(Command::PutCeiling(PutCeiling { project, app_instance: None, amount, currency: Currency::DEFAULT, mode }))
 }
 
 pub(crate) fn any(state: &State, dice: &mut Dice) -> Command {

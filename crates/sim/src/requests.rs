@@ -244,7 +244,8 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     } else {
         about_leases(state, now, dice)
     };
-    if let Some(command) = maintenance::instead(state, now).or_else(|| losses::instead(state, now)) {
+    let instead = maintenance::instead(state, now).or_else(|| losses::instead(state, now));
+    if let Some(command) = instead.or_else(|| ceilings::instead(state, now)) {
         return (Identity::default(), command, None);
     }
     if let Some((identity, command)) = headroom::instead(state, now) {

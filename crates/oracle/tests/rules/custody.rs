@@ -61,6 +61,7 @@ fn quotas_on_nodes_count_claims() {
     check("5 quota 1 measure=nodes hard=0 project=3\n10 claim 1 user=1 project=3", "claim");
     check("5 quota 1 measure=nodes hard=0 class=1\n10 claim 1 user=1", "claim");
     check("5 quota 1 class=1 hard=13\n10 claim 1 user=1", "claim");
+    check("1 started rules=3\n5 quota 1 measure=nodes hard=0 class=1\n10 claim 1 user=1", "ok");
     check("5 quota 1 measure=nodes hard=0 priority=standard\n10 claim 1 user=1", "ok");
     check("5 quota 1 measure=nodes hard=0 node=2\n10 claim 1 user=1", "ok");
     check("5 quota 1 measure=nodes hard=0 node=1\n10 claim 1 user=1", "claim");
@@ -131,9 +132,9 @@ fn a_wipe_ends_in_time_or_the_node_is_out_of_reach() {
 #[test]
 fn timers_of_wipes_come_after_those_of_leases_and_before_bursts() {
     let both = "
-        5 quota 1 class=1 node=2 burst=0:14:1790
         10 claim 1 user=1
         20 giveback 1 user=1
+        20 quota 1 class=1 burst=0:14:1790
         20 grant 1 1:7:1 node=2 ttl=10
         30 expire 1 closed
     ";

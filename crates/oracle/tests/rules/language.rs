@@ -6,12 +6,12 @@
 
 use leasehold_model::body::{self, Leases, PerPriority, Renewal, Reported, ReportedLeases};
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::rate::{Charge, Charges, Decimal, Prices};
+use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
-    Activity, AppInstanceNo, Body, ClassNo, ClassSpec, DenyCause, FurtherScope, HolderScope, Idempotency, Instant,
-    LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, Quanta, QuarantineCause,
-    QuotaNo, QuotaScope, Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode, TemporaryLimit, TenantNo,
-    TenantSettings, TokenNo, TokenScope, UserNo, WindowNo,
+    Activity, Amount, AppInstanceNo, Body, CeilingMode, ClassNo, ClassSpec, DenyCause, FurtherScope, HolderScope,
+    Idempotency, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
+    Quanta, QuarantineCause, QuotaNo, QuotaScope, Reason, Record, ResourceKind, Role, Span, Strategy, TeardownMode,
+    TemporaryLimit, TenantNo, TenantSettings, TokenNo, TokenScope, UserNo, WindowNo,
 };
 use leasehold_oracle::{Oracle, Violation};
 use std::collections::BTreeMap;
@@ -227,6 +227,21 @@ fn catalog_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         "claim" => {
             body::NodesClaimed { nodes: line.nodes(), until: line.option("until").map(Instant::from_secs) }.into()
         }
+        "claim_end" => body::ClaimEndCorrected {
+            loss: line.or("loss", 0),
+            node: NodeNo(line.number()),
+            claim: line.or("claim", 0),
+        }
+        .into(),
+        "settled" => body::LossSettled { loss: line.or("loss", 0), node: NodeNo(line.number()) }.into(),
+        "ceiling" => body::CeilingPut {
+            project: ProjectNo(line.number()),
+            app_instance: None,
+            amount: Amount(line.or("amount", 1)),
+            currency: Currency::DEFAULT,
+            mode: if line.flag("soft") { CeilingMode::Soft } else { CeilingMode::Hard },
+        }
+        .into(),
         "giveback" => body::NodesReleased { nodes: line.nodes(), claim: None }.into(),
         "wiped" => body::NodeWiped { node: NodeNo(line.number()), claim: None }.into(),
         "quarantine" => {
@@ -281,8 +296,8 @@ fn quota(line: &Line<'_>) -> body::QuotaPut {
             priority: line.options.get("priority").map(|w| Priority::from_word(w).expect("a priority")),
             further: FurtherScope {
                 kind: line.options.get("kind").map(|w| ResourceKind::from_word(w).expect("a kind")),
-                user: holder(line, "user", UserNo(line.or("user", 0))),
-                app_instance: holder(line, "app", AppInstanceNo(line.or("app", 0))),
+                user: holder(line, "user", UserNo),
+                app_instance: holder(line, "app", AppInstanceNo),
                 and_above: line.options.contains_key("above"),
             },
         },
@@ -297,8 +312,11 @@ fn quota(line: &Line<'_>) -> body::QuotaPut {
 }
 
 /// `user=each`, or `user=2`.
-fn holder<T>(line: &Line<'_>, name: &str, one: T) -> Option<HolderScope<T>> {
-    line.options.get(name).map(|word| if *word == "each" { HolderScope::Each } else { HolderScope::One(one) })
+fn holder<N: FromStr, T>(line: &Line<'_>, name: &str, one: impl Fn(N) -> T) -> Option<HolderScope<T>> {
+    match line.options.get(name).copied()? {
+        "each" => Some(HolderScope::Each),
+        _ => line.option(name).map(|number| HolderScope::One(one(number))),
+    }
 }
 
 fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {
@@ -327,6 +345,11 @@ fn lease_body(verb: &str, line: &Line<'_>) -> Option<Body> {
         "torn_down" => body::TornDown { node: NodeNo(line.or("node", 1)), leases, belongs_to: None }.into(),
         "fence" => body::Fenced { leases, belongs_to: None }.into(),
         "unfence" => body::Unfenced { leases, belongs_to: None, reason: None }.into(),
+        "ends" => {
+            let correlation = body::Correlation::Derived(line.or("correlation", 0));
+            let belongs_to = body::BelongsTo { allocation: None, correlation };
+            body::EndsCorrected { loss: line.or("loss", 0), leases, belongs_to }.into()
+        }
         "burst_ended" => body::BurstEnded { quota: QuotaNo(line.number()) }.into(),
         _ => return None,
     })
@@ -369,6 +392,13 @@ fn denied(line: &Line<'_>) -> body::Denied {
     let n = numbers(text);
     let cause = match cause {
         "quota" => DenyCause::Quota { quota: QuotaNo(small(n[0])), used: n[1], requested: n[2], limit: n[3] },
+        "ceiling" => DenyCause::Ceiling {
+            app_instance: None,
+            spent: Amount(n[0].into()),
+            reserved: Amount(n[1].into()),
+            requested: Amount(n[2].into()),
+            amount: Amount(n[3].into()),
+        },
         "burst" => DenyCause::BurstOver { quota: QuotaNo(small(n[0])), ends_at: Instant::from_secs(n[1]) },
         _ => DenyCause::Capacity {
             class: ClassNo(u16::try_from(n[0]).expect("a class")),
@@ -418,7 +448,7 @@ pub(crate) fn record(text: &str, sequence: u64) -> Record {
             record.identity.project = Some(ProjectNo(line.or("project", line.tenant().0)));
         }
     }
-    if matches!(verb, "claim" | "giveback") {
+    if matches!(verb, "claim" | "giveback" | "claim_end") {
         record.identity.tenant = Some(line.tenant());
         record.identity.project = Some(ProjectNo(line.or("project", line.tenant().0)));
         record.identity.user = line.option("user").map(UserNo);

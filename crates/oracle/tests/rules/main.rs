@@ -3,12 +3,14 @@
 mod access;
 mod bursts;
 mod catalog;
+mod claims;
 mod custody;
 mod grants;
 mod independence;
 mod journal;
 mod language;
 mod lifecycle;
+mod losses;
 mod quotas;
 mod rates;
 mod requests;
