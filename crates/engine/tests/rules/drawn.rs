@@ -43,6 +43,6 @@ pub(crate) fn settings(teardown: u64, window: u64) -> Settings {
 
 /// A new quota; most of those with an even limit let requests evict.
 pub(crate) fn new_quota(scope: QuotaScope, measure: u8, limit: LimitKind) -> PutQuota {
-    let evict_own_lower = Some(limit.limit() % 2 == 0).filter(|evicts| *evicts);
+    let evict_own_lower = Some(limit.limit().is_multiple_of(2)).filter(|evicts| *evicts);
     PutQuota { evict_own_lower, ..PutQuota::new(None, scope, Measure::ALL[usize::from(measure)], limit) }
 }
