@@ -246,6 +246,8 @@ pub enum LeaseEventType {
     ActivityReported,
     /// Its node was reserved for maintenance.
     MaintenanceAnnounced(LeaseMaintenance),
+    /// It had ended after its node was last seen, and is billed to that instant only.
+    EndCorrected,
 }
 
 /// How long a lease was granted for.

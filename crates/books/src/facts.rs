@@ -49,6 +49,8 @@ pub(crate) struct Open {
     pub(crate) billing: u32,
     /// How it will have ended, if it was revoked.
     pub(crate) revoked: Option<crate::row::End>,
+    /// Its allocation could not be started; the record of its release follows.
+    pub(crate) failed_start: bool,
 }
 
 /// Why a question is not answered.

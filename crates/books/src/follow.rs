@@ -117,8 +117,12 @@ impl Books {
                 for one in &released.leases.0 {
                     let open = self.open.get_mut(&one.lease).ok_or("unknown lease")?;
                     report(&mut open.row, one.activity.as_ref());
-                    let keeps = |end: &End| matches!(end, End::ReleasedEvicted | End::FailedStart);
-                    let end = open.revoked.filter(keeps).unwrap_or(End::Released);
+                    let end = match open.revoked {
+                        Some(End::ReleasedEvicted) => End::ReleasedEvicted,
+                        Some(End::EvictedByOwn) => End::Released,
+                        _ if open.failed_start => End::FailedStart,
+                        _ => End::Released,
+                    };
                     self.end(one.lease, record, end, released.closed)?;
                 }
             }
@@ -331,7 +335,7 @@ impl Books {
             self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
             self.reserved.use_devices(&row, true);
-            self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None });
+            self.open.insert(row.lease, Open { row, phase: Phase::Held, billing, revoked: None, failed_start: false });
         }
         self.forget_deadlines();
         Ok(())
@@ -388,9 +392,8 @@ impl Books {
         let Some(attempt) = self.stories.open.get(&allocation).and_then(|story| story.attempts.last()) else { return };
         let leases = (attempt.first_lease.0..).take(attempt.leases as usize).map(LeaseNo);
         for lease in leases {
-            let Some(open) = self.open.get_mut(&lease) else { continue };
-            if !matches!(open.revoked, Some(End::ReleasedEvicted | End::EvictedByOwn)) {
-                open.revoked = Some(End::FailedStart);
+            if let Some(open) = self.open.get_mut(&lease) {
+                open.failed_start = true;
             }
         }
     }

@@ -84,7 +84,8 @@ impl Books {
                     return Err("the lease is still held");
                 }
                 let before = open.row.clone();
-                shorten(&mut open.row, last_seen);
+                // Its row is not written yet, and will contain the corrected end.
+                open.row.held.to = corrected(before.held, last_seen);
                 self.book_correction(&before, last_seen);
                 continue;
             }

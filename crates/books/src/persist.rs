@@ -321,6 +321,7 @@ impl Books {
             out.push(open.phase as u8);
             open.billing.put(&mut out);
             open.revoked.put(&mut out);
+            open.failed_start.put(&mut out);
         }
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
@@ -379,12 +380,12 @@ impl Books {
                 2 => Phase::Fenced,
                 code => return Err(DecodeError::BadCode { field: "phase", code: code.into() }),
             };
-            let (billing, revoked) = (Field::get(&mut r)?, Field::get(&mut r)?);
+            let (billing, revoked, failed_start) = (Field::get(&mut r)?, Field::get(&mut r)?, Field::get(&mut r)?);
             if phase == Phase::Held {
                 self.deadlines.add(row.held.to, row.lease);
             }
             self.open_on.insert((row.node, row.lease));
-            self.open.insert(row.lease, Open { row, phase, billing, revoked });
+            self.open.insert(row.lease, Open { row, phase, billing, revoked, failed_start });
         }
         self.reserved.waiting = get_list(&mut r)?.into_iter().collect();
         self.restore_reserved().ok_or(DecodeError::BadInteger)?;

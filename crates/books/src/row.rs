@@ -104,7 +104,7 @@ pub struct Row {
     pub quanta: u64,
     /// From the grant to the end of billing; to its deadline while it is held.
     pub held: Window,
-    /// The end of billing before it was corrected because its node had been lost by then.
+    /// The end of billing when its row was written, if that was corrected since: its node had been lost by then.
     pub end_before: Option<Instant>,
     pub end: End,
     /// It was fenced.

@@ -240,7 +240,7 @@ impl World {
             Wish::ReportWipe { node, generation, clean } => self.foretell_wipe(*node, *generation, *clean),
             Wish::ClearQuarantine(node) => self.foretell_clearing(caller, *node),
             Wish::ReserveNodes(wish) => self.foretell_window(wish, now),
-            Wish::UnreserveNodes(window) => self.foretell_window_cancelled(caller, *window),
+            Wish::UnreserveNodes(window) => self.foretell_window_cancelled(*window),
             Wish::DeleteNode(node) => self.foretell_node_gone(caller, *node),
             Wish::DeleteTenant(tenant) => self.foretell_tenant_gone(*tenant),
             Wish::DeleteProject(project) => self.foretell_project_gone(*project),

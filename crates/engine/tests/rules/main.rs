@@ -53,5 +53,6 @@ mod windows;
 
 /// For `bad_input`: the codes of refusals that other files reach.
 fn codes_elsewhere() -> Vec<&'static str> {
-    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES, own_evictions::CODES].concat()
+    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES, own_evictions::CODES]
+        .concat()
 }

@@ -308,17 +308,12 @@ impl Accounts {
         self.decisions.get(&by).and_then(|allocation| self.tenants.get(allocation)) == Some(&tenant)
     }
 
-    /// All leases of the attempt, unless they were being evicted.
+    /// The leases of the attempt that are still held, unless they are being evicted.
     fn failed_to_start(&mut self, allocation: AllocationNo) {
         let attempt = self.attempts.get(&allocation).cloned().expect("an attempt");
         for (_, tenure) in self.tenures.range_mut(attempt) {
-            if matches!(tenure.revoked, Ending::Preempted | Ending::PreemptedForOwn) {
-                continue;
-            }
-            tenure.failed_to_start = true;
-            if tenure.is_over {
-                tenure.ending = Ending::FailedStart;
-            }
+            let evicted = matches!(tenure.revoked, Ending::Preempted | Ending::PreemptedForOwn);
+            tenure.failed_to_start |= !tenure.is_over && !evicted;
         }
     }
 

@@ -343,7 +343,7 @@ async fn waiting_allocations_are_held_released_and_changed() {
     assert_eq!((shown.priority, shown.walltime), (leasehold_api::Priority::Scavenger, None));
     assert_eq!((shown.pool.as_deref(), shown.on_hold), (Some("main"), None));
     assert_eq!(
-        world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "pool": "main" }))).await.expect(400)["code"],
+        world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "pool": "main" }))).await.expect(422)["code"],
         "allocation_unchanged"
     );
     assert_eq!(
