@@ -219,7 +219,10 @@ def added(kind: int, more: bytes) -> tuple[int, bytes]:
 
 SAMPLES += [
     (110, uv(310) + u8(3) + uv(4) + many([uv(300) + many([uv(0) + uv(14) + uv(3)])]) + uv(0) + leases(7, 42) + leases(300, 302)),
+    (111, uv(300) + uv(4) + leases(1, 2, 300)),
     (112, uv(1) + scaled(600 * SEC) + uv(3)),
+    (113, scaled(3600 * SEC)),
+    (114, uv(300) + uv(1) + u8(3)),
     (116, uv(5)),
     (118, uv(300) + u8(0)),
     (119, uv(300)),
@@ -248,6 +251,9 @@ SAMPLES += [
 ]
 SAMPLES += [
     added(118, uv(1) + text("wait for data")),
+    added(90, uv(1) + u64(T0)),
+    added(19, uv(32)),
+    added(52, uv(1) + uv(5)),
     added(126, uv(1) + u8(1)),
 ]
 

@@ -874,7 +874,7 @@ class Form(Case):
             (52, uv(1) + u8(1) + uv(1) + fx.many([uv(1) + uv(17)]), "items"),
             (70, fx.opt(None) + uv(4097), "4097 items"),
             (70, fx.opt(None) + uv(0) + uv(1) + u8(2) + fx.opt(None) * 2 + u8(0) * 2 + uv(0) + fx.opt(u8(4)), "domain"),
-            (76, uv(1) + u8(7), "attempt end"),
+            (76, uv(1) + u8(8), "attempt end"),
             (60, uv(1) + text("t") + bytes(32) + u8(0) + fx.opt(None) * 4 + uv(0) + fx.opt(None), "role"),
             (60, uv(1) + text("t") + bytes(32) + u8(8) + fx.opt(None) * 4 + uv(0) + fx.opt(None), "role"),
             (60, uv(1) + text("t") + bytes(32) + u8(6) + fx.opt(None) * 4 + fx.many([uv(1)] * 65) + fx.opt(None), "65 items"),
