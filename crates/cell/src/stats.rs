@@ -129,7 +129,7 @@ impl Stats {
 }
 
 /// All codes of record kinds are below this.
-const CODES: usize = 128;
+const CODES: usize = 256;
 
 /// The number of records that became visible to readers since startup, by kind.
 #[derive(Debug)]

@@ -529,8 +529,10 @@ impl Quota {
 
     /// Counts a lease in or out, at a record's stamp. Returns when a burst timer must be set.
     pub(crate) fn count(&mut self, lease: &Lease, facts: &Facts, added: bool, stamp: Instant) -> Option<Instant> {
-        self.settle_overage_of_use(stamp);
-        self.mark(self.holder(facts.user, facts.app_instance), stamp);
+        if self.is_soft() {
+            self.settle_overage(stamp);
+            self.mark(self.holder(facts.user, facts.app_instance), stamp);
+        }
         if self.tally(lease, facts, added) { self.settle_episode(stamp) } else { None }
     }
 

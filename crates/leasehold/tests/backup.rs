@@ -46,7 +46,9 @@ fn under_load<T>(daemon: &Daemon, lease: &str, act: impl FnOnce() -> T) -> T {
         scope.spawn(|| {
             while !stop.load(Ordering::Relaxed) {
                 let (status, body) = daemon.http("POST", "/api/v1/leases/batch", &batch);
-                assert_eq!(status, 200, "{}", &body[..body.len().min(400)]);
+                assert!(matches!(status, 200 | 429), "{}", &body[..body.len().min(400)]);
+                // As many operations as a token may have.
+                std::thread::sleep(Duration::from_millis(5));
             }
         });
         let done = act();
@@ -72,10 +74,16 @@ fn a_backup_of_a_running_daemon_is_restored_and_served() {
         }
         let first = backup(at, " --json").ok().json();
         // A second run copies what is new.
-        let second = backup(at, " --json").ok().json();
-        assert_eq!(second["copied"].as_u64().unwrap() + first["records"].as_u64().unwrap(), second["records"]);
-        assert!(second["records"].as_u64() > first["records"].as_u64(), "{second}");
-        second
+        let began = std::time::Instant::now();
+        loop {
+            let second = backup(at, " --json").ok().json();
+            assert_eq!(second["copied"].as_u64().unwrap() + first["records"].as_u64().unwrap(), second["records"]);
+            // What is not signed yet is not copied.
+            if second["records"].as_u64() > first["records"].as_u64() {
+                break second;
+            }
+            assert!(began.elapsed() < Duration::from_secs(20), "{second}");
+        }
     });
     assert_eq!((&first["verified"], &first["secrets"]), (&Value::Bool(true), &serde_json::json!([])));
     assert!(SECRETS.iter().all(|name| !daemon.path("backup").join(name).exists()));

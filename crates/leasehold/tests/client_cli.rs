@@ -446,9 +446,9 @@ fn prices_are_set_shown_and_withdrawn() {
     assert_eq!(daemon.json("rate list --pool training")["rate_cards"].as_array().map(Vec::len), Some(1));
     tells(
         &daemon.run("rate set --card 1 --mem 0.5 --all-pools").ok(),
-        &["all pools without a card", "0.5 CHF", "0.013 CHF"],
+        &["all pools without a card", "0.50 CHF", "0.013 CHF"],
     );
-    tells(&daemon.by("ci.token", "rate show 1").ok(), &["waiting", "0.5 CHF"]);
+    tells(&daemon.by("ci.token", "rate show 1").ok(), &["waiting", "0.50 CHF"]);
     tells(&daemon.run("rate delete 1").ok(), &["rate card 1 was withdrawn"]);
     refuses(&daemon.run("rate show 1"), 1, "unknown_rate_card");
     refuses(&daemon.run("rate delete 0"), 1, "rate_card_in_force");
@@ -456,7 +456,7 @@ fn prices_are_set_shown_and_withdrawn() {
 
     tells(
         &daemon.run("rate set --gpu 2.00/h --class gpu-h100=48/d").ok(),
-        &["2 CHF per GPU-hour", "48 CHF per unit-day"],
+        &["2.00 CHF per GPU-hour", "48.00 CHF per unit-day"],
     );
     let month = daemon.run("rate set --gpu 1500/month");
     refuses(&month, 1, "bad_prices");

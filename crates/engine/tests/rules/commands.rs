@@ -8,7 +8,7 @@ use leasehold_engine::command::{
     ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition, ReportWipe, RequestLease, Revoke, SubmitAllocation,
     UpdateTenant,
 };
-use leasehold_engine::{Command, Engine, Request, Settings, State};
+use leasehold_engine::{Command, Engine, Node, Request, Settings, State};
 use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Prices};
 use leasehold_model::{
@@ -641,10 +641,9 @@ impl Step {
                     8..=11 => "wiping",
                     _ => "quarantined",
                 };
-                let fitting: Vec<NodeNo> = (state.nodes().filter(|node| node.custody.word() == wanted))
-                    .filter(|node| wanted != "open" || !node.has_leases() || bits % 8 == 0)
-                    .map(|node| node.number)
-                    .collect();
+                let suits = |node: &&Node| wanted != "open" || !node.has_leases() || bits % 8 == 0;
+                let nodes_so = state.nodes().filter(|node| node.custody.word() == wanted).filter(suits);
+                let fitting: Vec<NodeNo> = nodes_so.map(|node| node.number).collect();
                 let pick = |roll: &u8| match (usize::from(*roll), fitting.len()) {
                     (roll, n) if n > 0 && roll < 240 => fitting[roll % n],
                     (roll, _) => NodeNo(u32::try_from(roll).expect("small") % 7),

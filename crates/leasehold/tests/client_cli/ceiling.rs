@@ -10,7 +10,7 @@ fn a_ceiling_is_set_shown_and_holds() {
     let daemon = Daemon::with_cluster();
     daemon.run("rate set --gpu 1").ok();
     let set = daemon.run("ceiling set lattice --hard 5000 --tenant physics").ok();
-    tells(&set, &["lattice", "5000 EUR, hard", "0 EUR for 0 leases", "left"]);
+    tells(&set, &["lattice", "5,000.00 EUR, hard", "0.00 EUR for 0 leases", "left"]);
     daemon.run(&format!("lease request --gpu 1 --ttl 1h {MINE}")).ok();
     let shown = daemon.json("ceiling show lattice");
     assert_eq!((&shown["reserved"], &shown["left"], &shown["leases"]), (&json!("3600"), &json!("1400"), &json!(1)));
@@ -23,7 +23,7 @@ fn a_ceiling_is_set_shown_and_holds() {
     daemon.run("ceiling set lattice --soft 10 --app-instance 7").ok();
     let listed = daemon.run("ceiling list lattice").ok();
     tells(&listed, &["app instance", "spent", "reserved", "all", "7", "hard", "soft", "EUR"]);
-    tells(&daemon.run("ceiling show lattice --app-instance 7").ok(), &["app instance", "10 EUR, soft"]);
+    tells(&daemon.run("ceiling show lattice --app-instance 7").ok(), &["app instance", "10.00 EUR, soft"]);
     let gone = daemon.run("ceiling delete lattice --app-instance 7").ok();
     assert_eq!(gone.out, "the ceiling of lattice, app instance 7, was deleted\n");
     refuses(&daemon.run("ceiling delete lattice --app-instance 7"), 1, "unknown_ceiling");
@@ -32,5 +32,5 @@ fn a_ceiling_is_set_shown_and_holds() {
     refuses(&daemon.run("ceiling set lattice"), 2, "usage");
     let member = daemon.by("ci.token", "ceiling set lattice --hard 9");
     refuses(&member, 1, "role_forbids");
-    tells(&daemon.by("ci.token", "ceiling show lattice").ok(), &["5000 EUR, hard"]);
+    tells(&daemon.by("ci.token", "ceiling show lattice").ok(), &["5,000.00 EUR, hard"]);
 }

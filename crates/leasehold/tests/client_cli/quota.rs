@@ -66,7 +66,8 @@ fn a_quota_lets_requests_evict_leases_of_the_same_tenant() {
     let off = daemon.run(&format!("quota set {id} --evict-own-lower=false")).ok();
     assert!(!off.out.contains("lower priority"), "{}", off.out);
     daemon.run(&format!("quota set {id} --hard 2 --evict-own-lower")).ok();
-    tells(&daemon.run(&ask).ok(), &["alloc-"]);
+    let asked = daemon.run(&ask).ok();
+    assert!(asked.err.contains("waits as alloc-"), "{asked:?}");
     let waiting = daemon.json("alloc list --tenant physics")["allocations"][0]["id"].clone();
     let why = daemon.run(&format!("alloc explain {}", waiting.as_str().expect("an id"))).ok();
     tells(&why, &["evict"]);

@@ -5,7 +5,7 @@ use crate::arbitrary_quotas::{fractions, further_scopes, limits, temporary_limit
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::Strategy as PlacementStrategy;
-use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Factors, PerKind, Period, Periods, Prices};
+use leasehold_model::rate::{Currency, Decimal, Factors, PerKind, Period, Periods, Prices};
 use leasehold_model::*;
 use proptest::collection::{btree_map, vec};
 use proptest::option;
@@ -403,17 +403,6 @@ fn rate_cards() -> impl Strategy<Value = RateCardPut> {
         prices,
     })
 }
-fn charge_policies() -> impl Strategy<Value = ChargePolicyPut> {
-    let charge = || prop_oneof![Just(Charge::Full), Just(Charge::None), spans().prop_map(Charge::MinusLast)];
-    (u32s(), instants(), [charge(), charge(), charge(), charge()]).prop_map(
-        |(policy, from, [preempted, fenced, node_lost, failed_start])| ChargePolicyPut {
-            policy,
-            from,
-            charges: Charges { preempted, fenced, node_lost, failed_start },
-        },
-    )
-}
-
 fn apps() -> impl Strategy<Value = Option<AppInstanceNo>> {
     option::of(u64s().prop_map(AppInstanceNo))
 }
@@ -526,7 +515,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         body(u32s().prop_map(|token| TokenRevoked { token: TokenNo(token) })),
         body(rate_cards()),
         body(u32s().prop_map(|card| RateCardDeleted { card })),
-        body(charge_policies()),
+        body(crate::arbitrary_charges::charge_policies()),
         body(ceilings()),
         body((projects(), apps()).prop_map(|(project, app_instance)| CeilingDeleted { project, app_instance })),
         crate::arbitrary_allocations::bodies(),

@@ -5,6 +5,7 @@
 
 mod arbitrary;
 mod arbitrary_allocations;
+mod arbitrary_charges;
 mod arbitrary_quotas;
 mod arbitrary_windows;
 mod golden_bytes;

@@ -347,7 +347,7 @@ async fn waiting_allocations_are_held_released_and_changed() {
         "allocation_unchanged"
     );
     assert_eq!(
-        world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "walltime": "0s" }))).await.expect(400)
+        world.send(Some(&world.operator), Method::Patch, &at(""), Some(json!({ "walltime": "0s" }))).await.expect(422)
             ["code"],
         "zero_ttl"
     );

@@ -64,7 +64,7 @@ async fn a_lease_that_ended_after_its_node_was_last_seen_is_billed_to_that_insta
     let capacity =
         world.get("/api/v1/usage/capacity?by=node&from=2026-01-01T11:00:00Z&to=2026-01-01T12:10:00Z").await.expect(200);
     let n1 = capacity["lines"].as_array().expect("lines").iter().find(|line| line["node"] == "n1").expect("n1").clone();
-    assert_eq!((&n1["held"], &n1["offline"]), (&json!("3000"), &json!("9600")), "{n1}");
+    assert_eq!((&n1["held"], &n1["offline"]), (&json!("3000.000000000"), &json!("9600.000000000")), "{n1}");
     // A node without an agent has given no sign of life, so any time in the past is believed.
     let later = world.post("/api/v1/nodes/n2/lose", json!({ "last_seen": "2027-01-01T00:00:00Z" })).await;
     assert_eq!(later.expect(422)["code"], "last_seen_in_future");

@@ -279,7 +279,7 @@ async fn a_quota_lets_a_tenant_evict_its_own_leases() {
     let put = world.send(Some(&world.operator), Method::Patch, &quota, Some(on)).await.expect(200);
     assert_eq!((&put["quota"]["evict_own_lower"], &put["quota"]["limit"]["limit"]), (&json!(true), &json!(4)), "{put}");
 
-    let quoted = world.post("/api/v1/quotes", request.clone()).await.expect(200);
+    let quoted = world.post("/api/v1/leases/quote", request.clone()).await.expect(200);
     assert_eq!((&quoted["outcome"], &quoted["evicts"]), (&json!("evicts"), &json!(1)), "{quoted}");
     let id = world.post("/api/v1/leases", request).await.expect(202)["id"].allocation();
     let decided = world.until("/api/v1/audit/records?kind=preemption.decided", |found| !found["records"][0].is_null());
