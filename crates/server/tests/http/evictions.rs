@@ -280,7 +280,7 @@ async fn a_quota_lets_a_tenant_evict_its_own_leases() {
     assert_eq!((&put["quota"]["evict_own_lower"], &put["quota"]["limit"]["limit"]), (&json!(true), &json!(4)), "{put}");
 
     let quoted = world.post("/api/v1/leases/quote", request.clone()).await.expect(200);
-    assert_eq!((&quoted["outcome"], &quoted["evicts"]), (&json!("evicts"), &json!(1)), "{quoted}");
+    assert_eq!((&quoted["admitted"], &quoted["evicts"]), (&json!(true), &json!(1)), "{quoted}");
     let id = world.post("/api/v1/leases", request).await.expect(202)["id"].allocation();
     let decided = world.until("/api/v1/audit/records?kind=preemption.decided", |found| !found["records"][0].is_null());
     let decided = decided.await["records"][0].clone();
