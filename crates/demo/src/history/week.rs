@@ -330,7 +330,10 @@ impl Week {
             }
             Incident::Recover => self.hung.take().map_or(Ok(()), |node| self.confirm(node)),
             Incident::Lose => {
-                let (node, last_seen) = (self.busiest(), Instant(self.now().0 - SILENCE.0));
+                let node = self.busiest();
+                // Its agent may have confirmed something since.
+                let sign = self.writer.state().node(node).map_or(Instant(0), |node| node.last_sign);
+                let last_seen = Instant(self.now().0 - SILENCE.0).max(sign);
                 self.lost = Some(node);
                 self.operate(Command::LoseNode(LoseNode { node, last_seen }))
             }
