@@ -57,6 +57,11 @@ fn under_load<T>(daemon: &Daemon, lease: &str, act: impl FnOnce() -> T) -> T {
     })
 }
 
+/// The number of records in the journal.
+fn size_of(daemon: &Daemon) -> u64 {
+    serde_json::from_str::<Value>(&daemon.get("/api/v1/about")).unwrap()["size"].as_u64().expect("a size")
+}
+
 fn records_of(daemon: &Daemon, kind: &str) -> Vec<Value> {
     daemon.run(&format!("audit records --kind {kind} --json")).ok().lines()
 }
@@ -67,11 +72,8 @@ fn a_backup_of_a_running_daemon_is_restored_and_served() {
     let trust = daemon.run("audit trust --data {}/data").ok().out;
     fs::write(daemon.path("trust"), trust).unwrap();
     let at = daemon.folder.path();
-    let size = |daemon: &Daemon| serde_json::from_str::<Value>(&daemon.get("/api/v1/about")).unwrap()["size"].as_u64();
     let first = under_load(&daemon, &lease, || {
-        while size(&daemon) < Some(50) {
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        daemon.until_signed_beyond(50);
         let first = backup(at, " --json").ok().json();
         // A second run copies what is new.
         let began = std::time::Instant::now();
@@ -197,10 +199,10 @@ fn a_collector_that_has_seen_more_stops_a_restore() {
     };
     collect("early");
     daemon.run("tenant create a").ok();
-    std::thread::sleep(Duration::from_millis(300));
+    daemon.until_signed_beyond(size_of(&daemon) - 1);
     backup(daemon.folder.path(), "").ok();
     daemon.run("tenant create b").ok();
-    std::thread::sleep(Duration::from_millis(300));
+    daemon.until_signed_beyond(size_of(&daemon) - 1);
     collect("late");
     let (folder, _) = daemon.stop();
     let at = folder.path();

@@ -383,18 +383,10 @@ fn a_revoked_lease_stops_its_command() {
     assert_eq!(daemon.json("lease list")["leases"], json!([]));
 }
 
-/// Checkpoints are signed after the answers: within 100 ms, or later on a busy machine.
-fn until_signed_beyond(daemon: &Daemon, size: u64) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while daemon.json("audit checkpoint")["size"].as_u64().unwrap_or(0) <= size {
-        assert!(Instant::now() < deadline, "no new checkpoint");
-    }
-}
-
 #[test]
 fn the_journal_is_audited_over_the_daemon() {
     let daemon = Daemon::with_cluster();
-    until_signed_beyond(&daemon, 5);
+    daemon.until_signed_beyond(5);
     let note = daemon.run("audit checkpoint").ok().out;
     assert!(note.contains("\n\u{2014} "), "a signed note: {note}");
     fs::write(daemon.path("trust"), daemon.run("audit trust").ok().out).unwrap();
@@ -404,7 +396,7 @@ fn the_journal_is_audited_over_the_daemon() {
     let seen = daemon.json("audit checkpoint")["size"].as_u64().expect("a size");
     fs::write(daemon.path("trust"), daemon.run("audit trust").ok().out).unwrap();
     daemon.run("tenant create chemistry").ok();
-    until_signed_beyond(&daemon, seen);
+    daemon.until_signed_beyond(seen);
     let trusted = fs::read_to_string(daemon.path("trust")).unwrap();
     let size = trusted.lines().find_map(|line| line.trim().parse::<u64>().ok()).expect("the size of the checkpoint");
     daemon.run(&format!("audit prove --consistency-from {size} --out {{}}/grown.proof")).ok();

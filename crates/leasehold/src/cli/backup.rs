@@ -8,7 +8,7 @@ use std::path::PathBuf;
 Examples:
   sudo -u leasehold leasehold backup /srv/backup/cluster-1                  # the data directory of /etc/leasehold/leasehold.yaml
   leasehold backup /srv/backup/cluster-1 --data ./cluster                   # another data directory
-  leasehold backup /root/cluster-1 --data ./cluster --with-secrets          # with the signing key and the tokens
+  leasehold backup ./cluster-1-secret --data ./cluster --with-secrets          # with the signing key and the tokens
 
 The daemon may be running or stopped. All records up to the newest signed checkpoint are copied, each is verified while \
 it is copied, and the finished copy is read again and verified. A directory with an earlier backup of the same journal \
@@ -36,7 +36,7 @@ pub(crate) struct BackupArgs {
 #[command(after_help = "\
 Examples:
   leasehold restore /srv/backup/cluster-1 --data ./cluster --key ./cluster-1.key --only-copy
-  leasehold restore /root/cluster-1 --data ./cluster --only-copy                 # a backup made --with-secrets
+  leasehold restore ./cluster-1-secret --data ./cluster --only-copy                 # a backup made --with-secrets
   leasehold restore /srv/backup/cluster-1 --data ./cluster --key ./cluster-1.key --only-copy --collector /srv/collected
 
 Records that were written after the backup are lost, and clients may have seen them. --only-copy states that the old data \

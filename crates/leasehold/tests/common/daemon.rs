@@ -154,6 +154,14 @@ impl Daemon {
         self.run(&format!("{line} --json")).ok().json()
     }
 
+    /// Waits until a signed checkpoint covers more records than that.
+    pub(crate) fn until_signed_beyond(&self, size: u64) {
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+        while self.json("audit checkpoint")["size"].as_u64().unwrap_or(0) <= size {
+            assert!(std::time::Instant::now() < deadline, "no new checkpoint");
+        }
+    }
+
     /// The body of a GET as the operator, over plain HTTP.
     pub(crate) fn get(&self, path: &str) -> String {
         let (status, body) = self.http("GET", path, "");
