@@ -136,8 +136,19 @@ impl Books {
         let rests: Vec<(ClassNo, u64)> = book.classes.iter().map(|class| (class.class, class.unheld())).collect();
         let mut classes = BTreeMap::new();
         for (class, rest) in rests {
-            let billing =
-                self.payer(BillingKey { tenant, project, tag, class, pool, priority: GUARANTEED, priced: GUARANTEED });
+            let billing = self.payer(BillingKey {
+                tenant,
+                project,
+                tag,
+                class,
+                pool,
+                priority: GUARANTEED,
+                priced: GUARANTEED,
+                payer: project,
+                app_instance: None,
+                attachment: None,
+                control_plane: false,
+            });
             let step = Step { at: record.stamp, rest, in_service };
             classes.insert(class, Idle { billing, steps: vec![step] });
             self.book_idle(node, pool, class, billing, &[(record.stamp, signed(step.level()))]);
@@ -235,7 +246,7 @@ impl Books {
         // Increases come before decreases, so that no series becomes negative.
         let (more, less): (Vec<_>, Vec<_>) = changes.iter().filter(|(_, by)| *by != 0).partition(|(_, by)| *by > 0);
         for (at, by) in more.into_iter().chain(less) {
-            self.billing.change(billing, at, by, &mut self.store);
+            self.bill(billing, at, by);
             let key = CapacitySeriesKey { node, pool, class, series: CapacitySeries::ClaimedIdle };
             self.nodes.change(key, at, by, &mut self.store);
         }

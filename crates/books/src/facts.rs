@@ -3,6 +3,7 @@
 use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
 use crate::finder::Finder;
+use crate::ledger::LedgerBook;
 use crate::losses::EndedClaim;
 use crate::names::Names;
 use crate::nodes::Nodes;
@@ -14,7 +15,10 @@ use crate::store::{ROWS, Store};
 use crate::stories::Stories;
 use crate::table::Table;
 use leasehold_meter::Schedule;
-use leasehold_model::{ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, TenantNo};
+use leasehold_model::{
+    AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
+    TenantNo,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -30,6 +34,11 @@ pub(crate) struct BillingKey {
     pub(crate) priority: Priority,
     /// The priority by whose price it is charged; see [`Row::by_claim`].
     pub(crate) priced: Priority,
+    /// Who pays: the source project of lent capacity, else the project that holds it.
+    pub(crate) payer: ProjectNo,
+    pub(crate) app_instance: Option<AppInstanceNo>,
+    pub(crate) attachment: Option<AttachmentNo>,
+    pub(crate) control_plane: bool,
 }
 
 /// The phase of an open lease.
@@ -114,6 +123,9 @@ pub struct Books {
     pub(crate) payers: Vec<u32>,
     /// The billing series of each tenant.
     pub(crate) of_tenant: BTreeMap<TenantNo, Vec<u32>>,
+    /// What charge policies do not charge, by the number of the billing series.
+    pub(crate) forgiven: Table<u32>,
+    pub(crate) ledger: LedgerBook,
     pub(crate) nodes: Nodes,
     pub(crate) claims: Claims,
     pub(crate) reserved: Reserved,
@@ -157,6 +169,8 @@ impl Books {
             billing: Table::default(),
             payers: Vec::new(),
             of_tenant: BTreeMap::new(),
+            forgiven: Table::default(),
+            ledger: LedgerBook::default(),
             nodes: Nodes::default(),
             claims: Claims::new(),
             reserved: Reserved::default(),
@@ -217,7 +231,8 @@ impl Books {
     pub(crate) fn list_payer(&mut self, number: u32) {
         let order = |number: u32| {
             let key = &self.billing.keys[number as usize];
-            (key.tenant, key.class, key.project, key.pool, key.priority, key.priced, key.tag)
+            let of_app = (key.app_instance, key.attachment, key.control_plane, key.payer);
+            (key.tenant, key.class, key.project, key.pool, key.priority, key.priced, key.tag, of_app)
         };
         let place = self.payers.partition_point(|other| order(*other) < order(number));
         self.payers.insert(place, number);

@@ -1,8 +1,9 @@
 //! Applies records to the books. The outcomes are in the records; nothing is decided here.
 
-use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
+use crate::facts::{Books, BooksError, Open, Phase};
+use crate::ledger::Cut;
 use crate::nodes::{NodeBook, QuantaState};
-use crate::row::{End, Ending, Life, Rare, Revocation, Row, priced};
+use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, Correlation, Granted};
@@ -167,11 +168,14 @@ impl Books {
             Body::Fenced(fenced) => {
                 for lease in &fenced.leases.0 {
                     let open = self.open.get_mut(lease).ok_or("unknown lease")?;
+                    let before = open.row.clone();
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
                     open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
                     // From the teardown deadline on, whenever that was noticed.
                     let at = record.effective_at.max(open.row.held.to);
+                    let (billing, after) = (open.billing, open.row.clone());
+                    self.forgive_again(billing, &before, &after);
                     self.shift(node, class, (QuantaState::TearingDown, QuantaState::Fenced), quanta, at)?;
                 }
             }
@@ -203,6 +207,19 @@ impl Books {
                 self.stories.over(one.allocation, record, AllocationState::Cancelled, None, (None, None))?;
             }
             Body::AllocationChanged(one) => self.stories.changed(one.allocation, &one.spec)?,
+            Body::LedgerOpened(opened) => self.ledger.open(opened),
+            Body::LedgerPosted(posted) => self.ledger.posted(record, posted)?,
+            Body::HourSettled(settled) => self.ledger.settled(settled),
+            Body::LedgerCorrected(corrected) => self.ledger.corrected(record, corrected)?,
+            Body::LedgerAdjusted(adjusted) => self.ledger.adjusted(record, adjusted)?,
+            Body::LedgerDisputed(disputed) => self.ledger.dispute(disputed),
+            Body::PeriodClosing(closing) => {
+                self.ledger.closing = Some(Cut { month: closing.month, sequence: record.sequence });
+            }
+            Body::InvoiceIssued(invoice) => self.ledger.invoiced(record, invoice)?,
+            Body::PeriodClosed(closed) => self.ledger.close(record, closed),
+            Body::PaymentRecorded(payment) => self.ledger.paid(record, payment)?,
+            Body::TaxRatePut(put) => drop(self.ledger.tax_rates.insert((put.tenant, put.from), put.rate)),
             // It waits as before, and holds nothing.
             Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) => {}
             // About the journal itself.
@@ -291,12 +308,9 @@ impl Books {
         let tag = self.tenant_tags.get(&tenant).copied();
         let (pool, priority) = (granted.pool, granted.priority);
         let by_claim = granted.sensitive && granted.rules_version >= PRICED_BY_CLAIM;
-        let priced = priced(priority, by_claim);
         let deadline = record.stamp.checked_add(granted.ttl).ok_or("the deadline is too late")?;
         for (i, member) in (0u64..).zip(&granted.members) {
             let (class, quanta) = (member.class, member.quanta.0);
-            let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority, priced });
-            self.billing.change(billing, record.stamp, signed(quanta), &mut self.store);
             let way = (QuantaState::Free, QuantaState::Held);
             self.shift(granted.node, class, way, quanta, record.stamp)?;
             let row = Row {
@@ -331,6 +345,8 @@ impl Books {
                 },
                 rare: rare(record, granted),
             };
+            let billing = self.payer(row.billing_key());
+            self.bill(billing, record.stamp, signed(quanta));
             self.finder.granted(row.lease, record.stamp);
             self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
@@ -357,7 +373,9 @@ impl Books {
         open.phase = Phase::TearingDown;
         self.deadlines.ended(lease);
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
-        self.billing.change(billing, ended_at, -signed(quanta), &mut self.store);
+        let forgiven = row.forgiven(&self.schedule);
+        self.bill(billing, ended_at, -signed(quanta));
+        self.forgive_window(billing, quanta, forgiven, true);
         let to = if closed { QuantaState::Free } else { QuantaState::TearingDown };
         self.shift(node, class, (QuantaState::Held, to), quanta, ended_at)?;
         if closed {
@@ -414,8 +432,15 @@ fn rare(record: &Record, granted: &Granted) -> Option<Box<Rare>> {
     // Before rules version 4 the leases of an allocation did not share its correlation ID.
     let own = granted.correlation_of(record.sequence) == Correlation::Derived(record.sequence);
     let correlation_of = (own && granted.allocation.is_some()).then_some(record.sequence);
-    let rare =
-        Rare { correlation: granted.correlation, correlation_of, labels: granted.labels.clone(), ..Rare::default() };
+    let rare = Rare {
+        correlation: granted.correlation,
+        correlation_of,
+        labels: granted.labels.clone(),
+        control_plane: granted.control_plane,
+        attachment: granted.attachment,
+        source_project: granted.source_project,
+        ..Rare::default()
+    };
     (rare != Rare::default()).then(|| Box::new(rare))
 }
 

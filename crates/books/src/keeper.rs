@@ -6,7 +6,7 @@
 use crate::facts::{Books, BooksError};
 use crate::persist::BOOKS_VERSION;
 use crate::seal::{Commit, FILE_BYTES, Seal};
-use crate::store::{self, FINDER, HEADS, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
+use crate::store::{self, ENTRIES, FINDER, HEADS, INVOICES, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
 use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{Journal, MacKey, ReadError};
 use leasehold_model::codec::Field;
@@ -177,6 +177,11 @@ impl Keeper {
         let chunks = books.read_state(&state).map_err(|_| DAMAGED)?;
         books.read_heads(chunks).map_err(|_| DAMAGED)?;
         let kept = books.store.count(STORIES).map_err(|_| DAMAGED)?;
+        let entries = books.store.count(ENTRIES).map_err(|_| DAMAGED)?;
+        let invoices = books.store.count(INVOICES).map_err(|_| DAMAGED)?;
+        if !books.ledger.is_complete(entries, invoices) {
+            return Err(DAMAGED);
+        }
         if books.cursor != commit.cursor || stories != kept.to_le_bytes() {
             return Err(DAMAGED);
         }
@@ -273,6 +278,14 @@ impl Keeper {
             for (number, bytes) in books.stories.fresh() {
                 kept += u64::from(store::write(&mut stories, seal, STORIES, number, None, bytes).map_err(io)?);
             }
+            let mut ledger = writing.open_table(ENTRIES).map_err(io)?;
+            for (sequence, bytes) in &books.ledger.fresh_entries {
+                store::write(&mut ledger, seal, ENTRIES, *sequence, None, bytes).map_err(io)?;
+            }
+            let mut invoices = writing.open_table(INVOICES).map_err(io)?;
+            for (number, bytes) in &books.ledger.fresh_invoices {
+                store::write(&mut invoices, seal, INVOICES, *number, None, bytes).map_err(io)?;
+            }
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 4] = [
                 (VERSION_KEY, &BOOKS_VERSION.to_le_bytes()),
@@ -307,6 +320,7 @@ impl Keeper {
         books.finder.written(&written.commit);
         books.stays.written();
         books.stories.written(written.stories_kept);
+        books.ledger.written();
         books.store.dropped.clear();
         books.store.forget_fresh();
         Ok(())

@@ -20,6 +20,7 @@ mod finder;
 mod follow;
 mod keeper;
 mod leases;
+mod ledger;
 mod losses;
 mod mix;
 mod names;
@@ -50,6 +51,10 @@ pub use cost::{CostLine, LiveRate};
 pub use facts::{Books, BooksError};
 pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
+pub use ledger::{
+    Entry, EntryKind, EntryLine, EntryPage, EntryQuestion, Invoice, InvoiceDraft, InvoiceHead, InvoiceLine,
+    InvoiceLineKey, PayerPosting, Payment, Settlement,
+};
 pub use losses::{EndedClaim, EndedOnNode};
 pub use names::{NamedKind, NamedObject};
 pub use nodes::{CapacityKey, CapacityLine, CapacitySeries, EmptyNode};

@@ -5,7 +5,7 @@
 
 use crate::chunk::{CHUNK_ROWS, Depth};
 use crate::claims::Claim;
-use crate::facts::{BillingKey, Books, BooksError, Phase};
+use crate::facts::{Books, BooksError, Phase};
 use crate::nodes::{CapacitySeries, CapacitySeriesKey};
 use crate::row::Row;
 use crate::table::signed;
@@ -138,15 +138,18 @@ impl Books {
 
     /// Takes what a row was billed after an instant out of all series.
     fn book_correction(&mut self, row: &Row, last_seen: Instant) {
-        let Row { tenant, project, tag, class, pool, node, priority, .. } = *row;
+        let Row { class, pool, node, .. } = *row;
         let (from, to, quanta) = (corrected(row.held, last_seen), row.held.to, signed(row.quanta));
         if from == to {
             return;
         }
-        let billing = self.payer(BillingKey { tenant, project, tag, class, pool, priority, priced: row.priced() });
+        let billing = self.payer(row.billing_key());
         // Increases come before decreases, so that no series becomes negative.
-        self.billing.change(billing, to, quanta, &mut self.store);
-        self.billing.change(billing, from, -quanta, &mut self.store);
+        self.bill(billing, to, quanta);
+        self.bill(billing, from, -quanta);
+        let mut after = row.clone();
+        after.held.to = from;
+        self.forgive_again(billing, row, &after);
         let key = |series| CapacitySeriesKey { node, pool, class, series };
         let mut book = |series, less: bool| {
             let (at, back) = if less { (to, from) } else { (from, to) };

@@ -4,6 +4,7 @@ use crate::bytes::{get_list, put_list};
 use crate::chunk::ChunkHead;
 use crate::claims::{Claim, Idle, Step};
 use crate::facts::{BillingKey, Books, BooksError, Open, Phase};
+use crate::ledger::LedgerBook;
 use crate::losses::EndedClaim;
 use crate::names::NamedKind;
 use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
@@ -22,7 +23,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 9;
+pub(crate) const BOOKS_VERSION: u32 = 10;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -170,6 +171,10 @@ impl Field for BillingKey {
         self.pool.put(out);
         self.priority.put(out);
         self.priced.put(out);
+        self.payer.put(out);
+        self.app_instance.put(out);
+        self.attachment.put(out);
+        self.control_plane.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -180,6 +185,10 @@ impl Field for BillingKey {
             pool: Field::get(r)?,
             priority: Field::get(r)?,
             priced: Field::get(r)?,
+            payer: Field::get(r)?,
+            app_instance: Field::get(r)?,
+            attachment: Field::get(r)?,
+            control_plane: Field::get(r)?,
         })
     }
 }
@@ -326,6 +335,8 @@ impl Books {
         put_list(self.reserved.waiting.iter().map(|(number, kept)| (*number, kept.clone())), &mut out);
         put_table(&self.billing, &mut out);
         put_table(&self.nodes.series, &mut out);
+        put_table(&self.forgiven, &mut out);
+        self.ledger.put(&mut out);
         put_list(self.finder.heads_after(commit).into_iter(), &mut out);
         put_varint(self.stays.lists, &mut out);
         put_varint(self.stays.nodes.len() as u64, &mut out);
@@ -391,11 +402,21 @@ impl Books {
         self.restore_reserved().ok_or(DecodeError::BadInteger)?;
         self.billing = get_table(&mut r)?;
         self.nodes.series = get_table(&mut r)?;
+        self.forgiven = get_table(&mut r)?;
+        self.ledger = LedgerBook::get(&mut r)?;
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
             self.list_payer(number);
         }
         let idle = self.claims.values().flat_map(|claim| claim.classes.values()).map(|idle| idle.billing);
-        if self.open.values().map(|open| open.billing).chain(idle).any(|no| no as usize >= self.billing.keys.len()) {
+        let known = self.forgiven.keys.iter().copied().chain(self.ledger.late.keys().copied());
+        if self
+            .open
+            .values()
+            .map(|open| open.billing)
+            .chain(idle)
+            .chain(known)
+            .any(|no| no as usize >= self.billing.keys.len())
+        {
             return Err(DecodeError::BadInteger);
         }
         self.finder.pages = get_list(&mut r)?;

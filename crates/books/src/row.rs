@@ -1,11 +1,12 @@
 //! One lease in the books.
 
-use leasehold_meter::Window;
+use crate::facts::BillingKey;
+use leasehold_meter::{Schedule, Window, billable_end};
 use leasehold_model::body::Correlation;
 use leasehold_model::rate::{Charge, Charges};
 use leasehold_model::{
-    Activity, AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
-    Reason, Span, TenantNo, UserNo, fields, words,
+    Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority,
+    ProjectNo, Reason, Span, TenantNo, UserNo, fields, words,
 };
 
 words! {
@@ -70,6 +71,11 @@ fields! {
         /// The revocation in the record [`Life::ending`].
         pub revocation: Option<Revocation>,
         pub fenced_at: Option<Instant>,
+        /// It runs the control plane of an app instance.
+        pub control_plane: bool,
+        pub attachment: Option<AttachmentNo>,
+        /// The project that lends its capacity, and pays for it.
+        pub source_project: Option<ProjectNo>,
     }
 }
 
@@ -138,6 +144,33 @@ impl Row {
         let rare = self.rare.as_deref();
         let derived = rare.and_then(|rare| rare.correlation_of).or(self.allocation.map(|allocation| allocation.0));
         Correlation::or_derived(rare.and_then(|rare| rare.correlation), derived.unwrap_or(self.life.sequence))
+    }
+
+    /// What its price and its payer depend on.
+    pub(crate) fn billing_key(&self) -> BillingKey {
+        let rare = self.rare.as_deref();
+        BillingKey {
+            tenant: self.tenant,
+            project: self.project,
+            tag: self.tag,
+            class: self.class,
+            pool: self.pool,
+            priority: self.priority,
+            priced: self.priced(),
+            payer: rare.and_then(|rare| rare.source_project).unwrap_or(self.project),
+            app_instance: self.app_instance,
+            attachment: rare.and_then(|rare| rare.attachment),
+            control_plane: rare.is_some_and(|rare| rare.control_plane),
+        }
+    }
+
+    /// The part of its time that is not charged, because of the way it ended.
+    pub(crate) fn forgiven(&self, schedule: &Schedule) -> Option<Window> {
+        if !self.is_exception() || self.end == End::Held {
+            return None;
+        }
+        let charge = self.charge(schedule.charges_at(self.held.to));
+        Some(Window::new(billable_end(self.held, charge), self.held.to)).filter(|window| !window.is_empty())
     }
 
     /// The first lease of its grant.

@@ -28,6 +28,10 @@ pub(crate) const FINDER: Definition = TableDefinition::new("finder");
 pub(crate) const STAYS: Definition = TableDefinition::new("stays");
 /// Ended allocations, by number.
 pub(crate) const STORIES: Definition = TableDefinition::new("stories");
+/// Records with entries of the ledger, by sequence.
+pub(crate) const ENTRIES: Definition = TableDefinition::new("entries");
+/// Invoices with their lines.
+pub(crate) const INVOICES: Definition = TableDefinition::new("invoices");
 
 /// The page cache of the store.
 const PAGES_BYTES: usize = 48 << 20;

@@ -10,7 +10,7 @@ use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
-    Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolAccess, PoolNo,
+    Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Month, Name, NodeNo, PoolAccess, PoolNo,
     Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo,
     TenantSettings, TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, WindowNo, fields,
 };
@@ -415,6 +415,12 @@ fields! {
     /// A node has been empty since that instant, by the books.
     pub struct NoteEmptyNode { pub node: NodeNo, pub since: Instant }
 }
+mod ledger;
+pub use ledger::{
+    AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
+    RecordPayment, SettleHour,
+};
+
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
 fields! { pub struct NoticeClockJump { pub wall_clock: Instant } }
@@ -491,6 +497,23 @@ commands! {
     59 ClaimForUser(ClaimNodes) "claim_for_user",
     60 IssueToken(IssueToken) "issue_token",
     61 RevokeToken(TokenNo) "revoke_token",
+    /// Posts usage from an hour on.
+    70 OpenLedger(OpenLedger) "open_ledger",
+    /// The daemon posts what a payer owes, as the books know it.
+    71 PostUsage(PostUsage) "post_usage",
+    /// All payers of an hour are posted.
+    72 SettleHour(SettleHour) "settle_hour",
+    73 CorrectEntry(CorrectEntry) "correct_entry",
+    /// An entry by hand.
+    74 AdjustLedger(AdjustLedger) "adjust_ledger",
+    75 DisputeEntry(DisputeEntry) "dispute_entry",
+    /// Makes the cut of a month.
+    76 ClosePeriod(Month) "close_period",
+    77 IssueInvoice(IssueInvoice) "issue_invoice",
+    /// All invoices of the month that is being closed are issued.
+    78 FinishPeriod(Month) "finish_period",
+    79 RecordPayment(RecordPayment) "record_payment",
+    80 PutTaxRate(PutTaxRate) "put_tax_rate",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

@@ -14,6 +14,7 @@ pub(crate) mod dispatch;
 mod endings;
 pub(crate) mod guard;
 mod inventory;
+mod ledger;
 mod losses;
 mod pending;
 mod placement_preview;
@@ -344,6 +345,17 @@ impl Draft<'_> {
             Command::NoteEmptyNode(note) => self.note_empty_node(note).map(done),
             Command::IssueToken(issue) => self.issue_token(issue).map(done),
             Command::RevokeToken(token) => self.revoke_token(*token).map(done),
+            Command::OpenLedger(open) => self.start_ledger(open).map(done),
+            Command::PostUsage(post) => self.post_usage(post).map(done),
+            Command::SettleHour(settle) => self.settle_hour(settle).map(done),
+            Command::CorrectEntry(correct) => self.correct_entry(correct).map(done),
+            Command::AdjustLedger(adjust) => self.adjust_ledger(adjust).map(done),
+            Command::DisputeEntry(dispute) => self.dispute_entry(dispute).map(done),
+            Command::ClosePeriod(month) => self.close_period(*month).map(done),
+            Command::IssueInvoice(issue) => self.issue_invoice(issue).map(done),
+            Command::FinishPeriod(month) => self.finish_period(*month).map(done),
+            Command::RecordPayment(payment) => self.record_payment(payment).map(done),
+            Command::PutTaxRate(put) => self.put_tax_rate(put).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

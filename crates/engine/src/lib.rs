@@ -29,6 +29,7 @@ mod idempotency;
 mod index;
 mod lease;
 mod lease_order;
+pub mod ledger;
 mod naming;
 mod node;
 mod on_nodes;

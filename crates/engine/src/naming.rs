@@ -7,10 +7,10 @@ use crate::ceiling::CeilingScope;
 use crate::refusal::RegisteredGeneration;
 use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
-use leasehold_model::rate::{BadPrices, Currency};
+use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
-    QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
+    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, Month, NodeNo, PoolNo, Priority,
+    ProjectNo, QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.
@@ -83,7 +83,19 @@ macro_rules! unnamed {
 
 // Leases, allocations and windows have no names; people also know them by number.
 unnamed!(LeaseNo, AllocationNo, WindowNo, AllocationState, Amount, Currency, Fraction, Instant, Span, Priority, Role);
-unnamed!(ResourceKind, usize, u64, u32, &'static str, BadActivity, BadPrices, BadWeights, RegisteredGeneration);
+unnamed!(
+    Month,
+    Decimal,
+    ResourceKind,
+    usize,
+    u64,
+    u32,
+    &'static str,
+    BadActivity,
+    BadPrices,
+    BadWeights,
+    RegisteredGeneration
+);
 
 impl Phrase for CeilingScope {
     fn phrase(&self, naming: &dyn Naming) -> String {

@@ -6,10 +6,10 @@ use crate::ceiling::CeilingScope;
 use crate::naming::{ByNumber, Naming, Phrase as _};
 use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
-use leasehold_model::rate::{BadPrices, Currency};
+use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
-    QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
+    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, Month, NodeNo, PoolNo, Priority,
+    ProjectNo, QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
 use std::fmt;
 
@@ -248,6 +248,41 @@ refusals! {
     CurrencyFixed { currency: Currency } Conflict "currency_fixed" "the ceiling and the amount spent under it are in {currency}; delete it and create another",
     TooManyCeilings { limit: usize } Conflict "too_many_ceilings" "a tenant has at most {limit} cost ceilings",
     TooManyCardsWaiting { limit: usize } Conflict "too_many_cards_waiting" "{limit} of these have not taken effect yet, which is the limit; replace one of them",
+
+    LedgerNotOpen Conflict "ledger_not_open" "the ledger is not open; open it with `leasehold ledger open`",
+    LedgerAlreadyOpen { from: Instant } Conflict "ledger_already_open" "the ledger is open already; it posts usage from {from} on",
+    LedgerInFuture { now: Instant } Invalid "ledger_in_future" "the ledger cannot be opened for a time that has not come; it is {now}",
+    NotAnHour { at: Instant } Invalid "not_an_hour" "{at} is not the start of an hour in UTC",
+    StalePosting { project: ProjectNo } Conflict "stale_posting" "something else was posted for {project} meanwhile; read the ledger again and repeat the request",
+    PostingIncomplete { project: ProjectNo } Conflict "posting_incomplete" "a posting for {project} still lacks parts; the daemon completes it within seconds, so try again",
+    HourOutOfOrder { through: Instant, settled: Instant } Conflict "hour_out_of_order" "hours are settled in order, each when it is over: {through} does not follow {settled}",
+    PeriodIsClosing { month: Month } Conflict "period_is_closing" "{month} is being closed; try again when that is done",
+    PeriodIsClosed { month: Month } Conflict "period_closed" "{month} is closed; corrections are booked in the open month",
+    NoSuchPeriod { month: Month } NotFound "no_such_period" "{month} is no period of the ledger: it was not open then, or the month has not begun",
+    PeriodNotOver { month: Month, at: Instant } Conflict "period_not_over" "{month} is not over before {at}",
+    PeriodOutOfOrder { month: Month } Conflict "period_out_of_order" "months are closed in order; close {month} first",
+    PeriodNotSettled { month: Month, settled: Instant } Conflict "period_not_settled" "{month} is settled only up to {settled}; settle its hours first",
+    NoPeriodIsClosing Conflict "no_period_closing" "no such month is being closed",
+    BadPostingLines Invalid "bad_posting_lines" "the lines of a posting must be in order, within the hours it covers, and in the month in which it is booked",
+    TooManyLines { limit: usize } Invalid "too_many_posting_lines" "a part of a posting has at most {limit} lines",
+    TooManyLegs { limit: usize } Invalid "too_many_legs" "an entry has at most {limit} legs",
+    BadExactAmount Invalid "bad_exact_amount" "an exact amount is not a fraction in lowest terms",
+    AmountTooLarge Invalid "amount_too_large" "an amount is too large for the ledger",
+    Unbalanced Invalid "unbalanced" "the legs of an entry must sum to zero, and there must be some",
+    OtherProjectsAccount { project: ProjectNo } Invalid "other_projects_account" "an entry of {project} cannot use the accounts of another project",
+    AccountNotByHand { account: &'static str } Invalid "account_not_by_hand" "the account `{account}` changes only by invoices and payments",
+    EntryDisputed Conflict "entry_disputed" "the entry is disputed already",
+    EntryNotDisputed Conflict "entry_not_disputed" "the entry is not disputed",
+    InvoiceExists { tenant: TenantNo } Conflict "invoice_exists" "{tenant} has an invoice of this month and currency already",
+    InvoiceMismatch { tenant: TenantNo } Conflict "invoice_mismatch" "the invoice of {tenant} does not agree with what was posted",
+    InvoiceMissing { tenant: TenantNo } Conflict "invoice_missing" "{tenant} has no invoice of the month yet",
+    UnknownInvoice NotFound "unknown_invoice" "there is no such invoice",
+    PaymentExists { sequence: u64 } Conflict "payment_exists" "a payment with this reference was recorded already, as record {sequence}; use another reference for another payment",
+    BadPaymentAmount Invalid "bad_payment_amount" "the amount of a payment must not be zero",
+    PaymentInFuture Invalid "payment_in_future" "a payment cannot have been received in the future",
+    BadTaxRate { limit: Decimal } Invalid "bad_tax_rate" "a tax rate is a factor such as 0.19, and at most {limit}",
+    ProjectHasBalance { project: ProjectNo } Conflict "project_has_balance" "{project} owes something that was not invoiced yet; close the month first",
+    TenantHasBalance { tenant: TenantNo } Conflict "tenant_has_balance" "{tenant} owes something, or has credit; close the month and record its payments first",
 }
 
 impl fmt::Display for Refusal {

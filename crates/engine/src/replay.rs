@@ -56,6 +56,7 @@ fn decision(body: &Body) -> Option<Decision> {
         Body::AllocationFailed(AllocationFailed { end: AttemptEnd::Reported | AttemptEnd::FailedStart, .. }) => None,
         Body::AllocationFailed(_) => of_engine(None),
         leasehold_model::setup_kinds!()
+        | leasehold_model::ledger_kinds!()
         | Body::NodePut(_)
         | Body::NodeDeleted(_)
         | Body::NodeDrained(_)

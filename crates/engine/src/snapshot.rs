@@ -8,6 +8,7 @@ mod ceilings;
 mod consistency;
 mod custody;
 mod keys;
+mod ledger;
 mod losses;
 mod windows;
 
@@ -33,7 +34,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 19;
+const SNAPSHOT_VERSION: u32 = 20;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -131,6 +132,7 @@ impl State {
         }
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
+        ledger::put(&self.ledger, &mut out);
         keys::put(&self.idempotency_keys, &mut out);
         out
     }
@@ -224,6 +226,7 @@ impl State {
             return Err(BadSnapshot::Inconsistent("the list of closed leases has the wrong length"));
         }
         allocations::get(&mut state, r)?;
+        state.ledger = ledger::get(state.size, r)?;
         keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();

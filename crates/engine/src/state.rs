@@ -4,6 +4,7 @@ mod allocations;
 mod custody;
 mod endings;
 mod fold;
+mod ledger;
 mod lifetimes;
 mod losses;
 mod nodes;
@@ -16,6 +17,7 @@ use crate::ceiling::Ceilings;
 use crate::custody::{ClaimedNodes, Claimer};
 use crate::idempotency::RememberedKeys;
 use crate::lease::{Lease, LeaseTable, Phase};
+use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::pool_access::PoolAccesses;
 use crate::queue::Queue;
@@ -231,6 +233,7 @@ pub struct State {
     pub(crate) rate_cards: Table<RateCard>,
     pub(crate) charge_policies: Table<ChargePolicy>,
     pub(crate) ceilings: Ceilings,
+    pub(crate) ledger: Ledger,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

@@ -74,8 +74,13 @@ impl Schedule {
 
     /// The prices of a pool at an instant.
     pub fn prices_at(&self, pool: PoolNo, at: Instant) -> &Prices {
+        self.version_at(pool, at).1
+    }
+
+    /// The prices of a pool at an instant, with the number of their card; the default prices have none.
+    pub fn version_at(&self, pool: PoolNo, at: Instant) -> (Option<u32>, &Prices) {
         let card = self.card_at(Some(pool), at).or_else(|| self.card_at(None, at));
-        card.map_or(&self.default, |card| &card.prices)
+        card.map_or((None, &self.default), |card| (Some(card.card), &card.prices))
     }
 
     /// The instants strictly inside the window at which the prices of a pool may change, in order.

@@ -5,6 +5,7 @@ mod allocations;
 mod correlation;
 mod custody;
 mod lease_lists;
+mod ledger;
 mod losses;
 mod windows;
 
@@ -20,6 +21,10 @@ pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
+pub use ledger::{
+    CorrectedLine, HourSettled, InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerDisputed, LedgerOpened,
+    LedgerPosted, PaymentRecorded, PeriodClosed, PeriodClosing, PostedLine, TaxLine, TaxRatePut,
+};
 pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
@@ -532,6 +537,17 @@ kinds! {
     125 "window.ended" WindowEnded,
     126 "lease.window_announced" WindowAnnounced,
     130 "journal.restored" Restored,
+    140 "ledger.opened" LedgerOpened,
+    141 "ledger.posted" LedgerPosted,
+    142 "ledger.hour_settled" HourSettled,
+    143 "ledger.corrected" LedgerCorrected,
+    144 "ledger.adjusted" LedgerAdjusted,
+    145 "ledger.disputed" LedgerDisputed,
+    150 "period.closing" PeriodClosing,
+    151 "invoice.issued" InvoiceIssued,
+    152 "period.closed" PeriodClosed,
+    153 "payment.recorded" PaymentRecorded,
+    154 "tax_rate.put" TaxRatePut,
 }
 
 /// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or
@@ -575,5 +591,23 @@ macro_rules! setup_kinds {
             | $crate::Body::TokenRevoked(_)
             | $crate::Body::CeilingPut(_)
             | $crate::Body::CeilingDeleted(_)
+    };
+}
+
+/// A pattern for the kinds of the ledger. They concern money that is owed, and no lease, node or allocation.
+#[macro_export]
+macro_rules! ledger_kinds {
+    () => {
+        $crate::Body::LedgerOpened(_)
+            | $crate::Body::LedgerPosted(_)
+            | $crate::Body::HourSettled(_)
+            | $crate::Body::LedgerCorrected(_)
+            | $crate::Body::LedgerAdjusted(_)
+            | $crate::Body::LedgerDisputed(_)
+            | $crate::Body::PeriodClosing(_)
+            | $crate::Body::InvoiceIssued(_)
+            | $crate::Body::PeriodClosed(_)
+            | $crate::Body::PaymentRecorded(_)
+            | $crate::Body::TaxRatePut(_)
     };
 }

@@ -120,7 +120,7 @@ impl fmt::Display for Instant {
 
 /// Proleptic Gregorian date of a day number since 1970-01-01. Whole 400-year eras have
 /// 146,097 days; years are counted from March so that the leap day comes last.
-fn civil_from_days(days: u64) -> (u64, u64, u64) {
+pub(crate) fn civil_from_days(days: u64) -> (u64, u64, u64) {
     let shifted = days + 719_468;
     let era = shifted / 146_097;
     let day_of_era = shifted % 146_097;

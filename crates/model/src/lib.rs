@@ -18,6 +18,7 @@ pub mod frame;
 pub mod hex;
 pub mod id;
 pub mod instant;
+pub mod ledger;
 pub mod limits;
 pub mod name;
 pub mod placement;
@@ -43,6 +44,7 @@ pub use id::{
     QuotaNo, TenantNo, TokenNo, UserNo, WindowNo,
 };
 pub use instant::{Instant, Span};
+pub use ledger::{Account, EntryId, InvoiceNo, Item, Leg, LineKey, Month, Residual, Steps, UsageDelta};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
 pub use policy::{
@@ -60,4 +62,4 @@ pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of the rules by which the engine decides. Each decision contains it (SEMANTICS 6), so that a replay can
 /// detect other rules.
-pub const RULES_VERSION: u32 = 4;
+pub const RULES_VERSION: u32 = 5;

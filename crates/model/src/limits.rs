@@ -85,3 +85,9 @@ pub const CEILING_AMOUNT_MAX: Amount = Amount(1_000_000_000_000_000 * BILLION as
 /// The highest cost that is computed for one lease: above every ceiling, but low enough that the sum over all live
 /// leases can be encoded.
 pub const LEASE_COST_MAX: Amount = Amount(1 << 88);
+/// Lines in one part of a posting: deciding one part must not delay other requests.
+pub const LEDGER_LINES_MAX: usize = 256;
+/// Legs of an entry that is booked by hand.
+pub const LEDGER_LEGS_MAX: usize = 16;
+/// The highest tax rate, as a factor.
+pub const TAX_RATE_MAX: Decimal = Decimal(BILLION);

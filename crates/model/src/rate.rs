@@ -98,6 +98,8 @@ impl Field for Decimal {
 pub struct Currency([u8; 3]);
 
 impl Currency {
+    /// The first in order.
+    pub const FIRST: Self = Self(*b"AAA");
     /// The currency of the default prices.
     pub const DEFAULT: Self = Self(*b"EUR");
 

@@ -57,7 +57,7 @@ pub(crate) fn applied_by(record: &Record) -> Option<(TimerKind, Vec<u64>)> {
         Body::WindowEnded(ended) if !ended.cancelled => Some((TimerKind::WindowEnd, vec![u64::from(ended.window.0)])),
         Body::WindowStarted(started) => Some((TimerKind::WindowStart, vec![u64::from(started.window.0)])),
         #[rustfmt::skip]
-        Body::WindowPut(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_)
+        Body::WindowPut(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | leasehold_model::ledger_kinds!()
         | Body::ClassPut(_) | Body::TenantPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
         | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_)
         | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::SettingsChanged(_) | Body::PoolPut(_)

@@ -307,6 +307,7 @@ impl Oracle {
             Body::EndsCorrected(body) => world.ends_corrected(command, record, body),
             Body::ClaimEndCorrected(body) => world.claim_end_corrected(record, body),
             Body::LossSettled(body) => world.loss_settled(body),
+            leasehold_model::ledger_kinds!() => Ok(()),
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),
             Body::SensitiveChanged(body) => world.sensitive_changed(body),
             Body::NodesClaimed(body) => world.nodes_claimed(command, record, body),

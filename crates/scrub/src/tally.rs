@@ -212,6 +212,7 @@ impl Tally {
             | Body::WindowEnded(_)
             | Body::WindowAnnounced(_)
             | Body::LossSettled(_)
+            | leasehold_model::ledger_kinds!()
             | Body::NodeLost(_)
             | Body::NodeReturned(_)
             | Body::NodeCondition(_)

@@ -74,6 +74,7 @@ pub(crate) fn touched(body: &Body, mut visit: impl FnMut(LeaseNo)) {
         | Body::WindowEnded(_)
         | Body::ClaimEndCorrected(_)
         | Body::LossSettled(_)
+        | leasehold_model::ledger_kinds!()
         | Body::NodeLost(_)
         | Body::NodeReturned(_)
         | Body::NodeCondition(_)

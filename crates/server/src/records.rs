@@ -164,6 +164,7 @@ fn node_of(body: &Body) -> Option<NodeNo> {
         | Body::EndsCorrected(_)
         | Body::ClaimEndCorrected(_)
         | Body::LossSettled(_)
+        | leasehold_model::ledger_kinds!()
         | Body::Preempted(_)
         | Body::Denied(_)
         | Body::PreemptionDecided(_)

@@ -125,6 +125,9 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
         | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_)
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
+        | Command::OpenLedger(_) | Command::PostUsage(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
+        | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_) | Command::IssueInvoice(_)
+        | Command::FinishPeriod(_) | Command::RecordPayment(_) | Command::PutTaxRate(_)
         | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }

@@ -3,7 +3,7 @@
 use super::Directory;
 use super::correlation::{belongs_to, correlation_id, with_reason};
 use super::object::{Object, count, devices, text, units};
-use super::{allocations, placement, rates};
+use super::{allocations, ledger, placement, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
 use leasehold_model::allocation::WhenOverQuota;
@@ -141,6 +141,25 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("loss_sequence", count(corrected.loss))
             .named("node", corrected.node)
             .field("claim_sequence", count(corrected.claim)),
+        Body::LedgerOpened(opened) => new().instant("from", opened.from),
+        Body::LedgerPosted(posted) => ledger::posted(new(), directory, posted),
+        Body::HourSettled(settled) => new().instant("through", settled.through).count("as_of_size", settled.as_of_size),
+        Body::LedgerCorrected(corrected) => ledger::corrected(new(), directory, corrected),
+        Body::LedgerAdjusted(adjusted) => ledger::adjusted(new(), directory, adjusted),
+        Body::LedgerDisputed(disputed) => new()
+            .field("entry", disputed.entry.to_string())
+            .field("open", disputed.open)
+            .field("reason", disputed.reason.as_str()),
+        Body::PeriodClosing(closing) => new().field("month", closing.month.to_string()),
+        Body::InvoiceIssued(issued) => ledger::invoice(new(), directory, issued),
+        Body::PeriodClosed(closed) => new()
+            .field("month", closed.month.to_string())
+            .count("invoices", closed.invoices)
+            .count("credit_notes", closed.credit_notes),
+        Body::PaymentRecorded(paid) => ledger::payment(new(), paid),
+        Body::TaxRatePut(put) => {
+            new().named("tenant", put.tenant).field("from", put.from.to_string()).field("rate", put.rate.to_string())
+        }
         Body::LossSettled(settled) => new().field("loss_sequence", count(settled.loss)).named("node", settled.node),
         Body::RateCardPut(put) => rates::card(new(), directory, put),
         Body::RateCardDeleted(gone) => new().field("card_id", gone.card),

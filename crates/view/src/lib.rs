@@ -12,6 +12,7 @@ mod body;
 mod correlation;
 mod directory;
 mod lease_event;
+mod ledger;
 mod object;
 mod placement;
 mod rates;

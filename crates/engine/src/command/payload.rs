@@ -1,13 +1,14 @@
 //! What an idempotency key is bound to: the payload of a command, and the hashes of both.
 
-use super::{Command, IssueToken, RequestLease};
+use super::{Command, CorrectEntry, IssueToken, RequestLease};
 use crate::decide::TOO_MANY_APPS;
 use crate::refusal::Refusal;
 use leasehold_model::body::Asks;
-use leasehold_model::codec::Field;
+use leasehold_model::codec::{Field, LIST_MAX};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
-    LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, NODES_PER_CLAIM_MAX, RATE_LINES_MAX,
+    LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, LEDGER_LEGS_MAX, LEDGER_LINES_MAX,
+    NODES_PER_CLAIM_MAX, RATE_LINES_MAX,
 };
 use leasehold_model::{Activity, Name, TenantNo, TokenNo};
 use sha2::{Digest, Sha256};
@@ -59,6 +60,13 @@ macro_rules! plain_commands {
             | Command::UnreserveNodes(_)
             | Command::NoteEmptyNode(_)
             | Command::RevokeToken(_)
+            | Command::OpenLedger(_)
+            | Command::SettleHour(_)
+            | Command::DisputeEntry(_)
+            | Command::ClosePeriod(_)
+            | Command::FinishPeriod(_)
+            | Command::RecordPayment(_)
+            | Command::PutTaxRate(_)
     };
 }
 
@@ -79,6 +87,10 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
     };
     let check_labels =
         |labels: &[(Name, Name)], limit: usize| refuse_if(labels.len() > limit, Refusal::TooManyLabels { limit });
+    let check_legs = |legs: usize| {
+        let limit = LEDGER_LEGS_MAX;
+        refuse_if(legs > limit, Refusal::TooManyLegs { limit })
+    };
     match command {
         Command::Renew(list) => check_leases(list.len()),
         Command::Release(list) | Command::ReportActivity(list) => check_leases(list.len()),
@@ -111,6 +123,16 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
             let lines = put.prices.classes.len().max(put.prices.tiers.len());
             let checked = if lines > RATE_LINES_MAX { put.prices.check() } else { Ok(()) };
             checked.map_err(|why| Refusal::BadPrices { why })
+        }
+        Command::PostUsage(post) => {
+            let limit = LEDGER_LINES_MAX;
+            refuse_if(post.lines.len() > limit, Refusal::TooManyLines { limit })
+        }
+        Command::CorrectEntry(correct) => check_legs(correct.reversal.len().max(correct.replacement.len())),
+        Command::AdjustLedger(adjust) => check_legs(adjust.legs.len()),
+        Command::IssueInvoice(issue) => {
+            let too_many = issue.projects.len().max(issue.taxed.len()) > LIST_MAX;
+            refuse_if(too_many, Refusal::InvoiceMismatch { tenant: issue.tenant })
         }
         plain_commands!() => Ok(()),
     }
@@ -149,7 +171,17 @@ pub(super) fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         }
         // A new secret is generated each time the request is sent.
         Command::IssueToken(issue) => Command::IssueToken(IssueToken { hash: [0; 32], ..issue.clone() }).put(payload),
-        Command::Renew(_)
+        // The caller names an entry; what that is, and what was posted last, is looked up each time.
+        Command::CorrectEntry(correct) => {
+            let CorrectEntry { corrects, replacement, reason, .. } = correct;
+            corrects.put(payload);
+            replacement.put(payload);
+            reason.put(payload);
+        }
+        Command::PostUsage(_)
+        | Command::AdjustLedger(_)
+        | Command::IssueInvoice(_)
+        | Command::Renew(_)
         | Command::Release(_)
         | Command::ReportActivity(_)
         | Command::Request(_)

@@ -154,6 +154,7 @@ impl Draft<'_> {
         if self.state().has_claims(|claim| claim.by.tenant == tenant) {
             return Err(Refusal::TenantHasClaims { tenant });
         }
+        self.check_tenant_owes_nothing(tenant)?;
         self.emit(Some(tenant), TenantDeleted { tenant }, |_| {});
         Ok(())
     }
@@ -199,6 +200,7 @@ impl Draft<'_> {
             return Err(Refusal::ProjectHasClaims { project });
         }
         let tenant = found.tenant;
+        self.check_project_owes_nothing(project)?;
         self.emit(Some(tenant), ProjectDeleted { project }, |_| {});
         Ok(())
     }

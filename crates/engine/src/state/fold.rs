@@ -387,6 +387,17 @@ impl State {
             Body::AllocationCancelled(gone) => {
                 self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
             }
+            Body::LedgerOpened(opened) => self.fold_ledger_opened(opened)?,
+            Body::LedgerPosted(posted) => self.fold_posted(record, posted)?,
+            Body::HourSettled(settled) => self.fold_hour_settled(settled)?,
+            Body::LedgerCorrected(corrected) => self.fold_corrected(record, corrected)?,
+            Body::LedgerAdjusted(adjusted) => self.fold_adjusted(record, adjusted)?,
+            Body::LedgerDisputed(disputed) => self.fold_disputed(disputed)?,
+            Body::PeriodClosing(closing) => self.fold_period_closing(record, closing)?,
+            Body::InvoiceIssued(invoice) => self.fold_invoice(record, invoice)?,
+            Body::PeriodClosed(closed) => self.fold_period_closed(closed)?,
+            Body::PaymentRecorded(payment) => self.fold_payment(record, payment)?,
+            Body::TaxRatePut(put) => self.fold_tax_rate(put),
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())

@@ -305,6 +305,7 @@ impl SealedDecision<'_> {
             | Body::EndsCorrected(_)
             | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)
+            | leasehold_model::ledger_kinds!()
             | Body::NodeLost(_)
             | Body::NodeReturned(_)
             | Body::NodeCondition(_)

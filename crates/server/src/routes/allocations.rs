@@ -105,6 +105,7 @@ fn state_after(body: &Body) -> Option<AllocationState> {
         | Body::EndsCorrected(_)
         | Body::ClaimEndCorrected(_)
         | Body::LossSettled(_)
+        | leasehold_model::ledger_kinds!()
         | Body::Preempted(_)
         | Body::NodePut(_)
         | Body::NodeDeleted(_)

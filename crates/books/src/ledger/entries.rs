@@ -1,0 +1,351 @@
+//! Entries: one by its number, and lists.
+
+use super::stored::{StoredBody, StoredEntry};
+use super::{InvoiceLeg, invoice_legs, payment_legs};
+use crate::facts::{Books, BooksError};
+use crate::store::ENTRIES;
+use leasehold_ledger::line_legs;
+use leasehold_model::codec::Field;
+use leasehold_model::ledger::ExactSteps;
+use leasehold_model::rate::Currency;
+use leasehold_model::{
+    Account, EntryId, Instant, InvoiceNo, Leg, LineKey, Month, Name, ProjectNo, Steps, TenantNo, UsageDelta, words,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+words! {
+    /// What an entry of the ledger is.
+    pub enum EntryKind {
+        /// Usage of an hour.
+        Usage = 1 "usage",
+        /// Takes a wrong entry back.
+        Reversal = 2 "reversal",
+        /// Takes the place of a wrong entry.
+        Replacement = 3 "replacement",
+        /// Rounding of a correction, or of an invoice.
+        Rounding = 4 "rounding",
+        /// Booked by hand.
+        Adjustment = 5 "adjustment",
+        /// What a project owes becomes part of an invoice.
+        Invoice = 6 "invoice",
+        /// Tax on an invoice.
+        Tax = 7 "tax",
+        Payment = 8 "payment",
+    }
+}
+
+/// The usage of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EntryLine {
+    pub key: LineKey,
+    pub usage: UsageDelta,
+    pub exact: ExactSteps,
+}
+
+/// One entry: amounts on accounts that sum to zero.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    pub id: EntryId,
+    pub kind: EntryKind,
+    /// When it was booked.
+    pub at: Instant,
+    pub tenant: TenantNo,
+    /// None for tax, rounding and payments of a tenant.
+    pub project: Option<ProjectNo>,
+    pub currency: Currency,
+    /// The month in which it is booked; payments have none.
+    pub month: Option<Month>,
+    /// The month that it is about.
+    pub original_month: Option<Month>,
+    pub legs: Vec<Leg>,
+    pub line: Option<EntryLine>,
+    pub corrects: Option<EntryId>,
+    pub reason: Option<Name>,
+    pub invoice: Option<InvoiceNo>,
+    pub reference: Option<Name>,
+    /// The number of records that a posting was computed from.
+    pub as_of_size: Option<u64>,
+}
+
+impl Entry {
+    /// What it changes of what the payer owes.
+    pub fn amount(&self) -> Steps {
+        let owed = |leg: &&Leg| matches!(leg.account, Account::Receivable(_) | Account::Invoiced(_));
+        match self.kind {
+            EntryKind::Invoice => self.legs.iter().find(|leg| matches!(leg.account, Account::Invoiced(_))),
+            _ => self.legs.iter().find(owed),
+        }
+        .map_or(Steps::ZERO, |leg| leg.amount)
+    }
+}
+
+fn positioned(sequence: u64, position: usize) -> EntryId {
+    EntryId { sequence, position: u16::try_from(position).expect("fewer than 2^16 entries in a record") }
+}
+
+/// The entries of a record.
+pub(crate) fn entries_of(sequence: u64, stored: &StoredEntry) -> Vec<Entry> {
+    let blank = |position: usize, kind: EntryKind, currency: Currency, legs: Vec<Leg>| Entry {
+        id: positioned(sequence, position),
+        kind,
+        at: stored.stamp,
+        tenant: stored.tenant,
+        project: stored.project,
+        currency,
+        month: None,
+        original_month: None,
+        legs,
+        line: None,
+        corrects: None,
+        reason: None,
+        invoice: None,
+        reference: None,
+        as_of_size: None,
+    };
+    match &stored.body {
+        StoredBody::Posted(posted) => {
+            let payer = stored.project.expect("a posting has a payer");
+            let entry = |(position, line): (usize, &leasehold_model::body::PostedLine)| Entry {
+                month: Some(posted.month),
+                original_month: Some(Month::of(line.key.hour)),
+                line: Some(EntryLine { key: line.key.clone(), usage: line.usage, exact: line.exact.clone() }),
+                as_of_size: Some(posted.as_of_size),
+                ..blank(position, EntryKind::Usage, posted.currency, line_legs(payer, line).to_vec())
+            };
+            posted.lines.iter().enumerate().map(entry).collect()
+        }
+        StoredBody::Corrected(corrected) => {
+            let payer = stored.project.expect("a correction has a payer");
+            let rounding = vec![
+                Leg { account: Account::Receivable(payer), amount: corrected.rounding },
+                Leg { account: Account::Rounding, amount: -corrected.rounding },
+            ];
+            let with_line = |usage: i128, exact: Option<ExactSteps>| {
+                let line = corrected.line.as_ref()?;
+                Some(EntryLine { key: line.key.clone(), usage: UsageDelta(usage), exact: exact? })
+            };
+            let usage = corrected.line.as_ref().map_or(0, |line| line.usage.0);
+            let negated = corrected.line.as_ref().map(|line| ExactSteps {
+                negative: !line.exact.negative && !line.exact.numerator.is_zero(),
+                ..line.exact.clone()
+            });
+            let own = leasehold_ledger::payer_amount(&corrected.replacement, payer).unwrap_or_default();
+            let whole = leasehold_ledger::Amount::from(own).encoded().ok();
+            let all = [
+                (EntryKind::Reversal, corrected.reversal.clone(), with_line(-usage, negated)),
+                (EntryKind::Replacement, corrected.replacement.clone(), with_line(usage, whole)),
+                (EntryKind::Rounding, rounding, None),
+            ];
+            let booked = all.into_iter().enumerate().filter(|(_, (_, legs, _))| is_booked(legs));
+            let entry = |(position, (kind, legs, line)): (usize, (EntryKind, Vec<Leg>, Option<EntryLine>))| Entry {
+                month: Some(corrected.month),
+                original_month: Some(corrected.original_month),
+                line,
+                corrects: Some(corrected.corrects),
+                reason: Some(corrected.reason.clone()),
+                ..blank(position, kind, corrected.currency, legs)
+            };
+            booked.map(entry).collect()
+        }
+        StoredBody::Adjusted(adjusted) => vec![Entry {
+            month: Some(adjusted.month),
+            original_month: Some(adjusted.original_month),
+            reason: Some(adjusted.reason.clone()),
+            ..blank(0, EntryKind::Adjustment, adjusted.currency, adjusted.legs.clone())
+        }],
+        StoredBody::Invoiced(invoice) => {
+            let legs = invoice_legs(stored.tenant, invoice).unwrap_or_default();
+            let entry = |(position, (of, legs)): (usize, (InvoiceLeg, [Leg; 2]))| {
+                let (kind, project) = match of {
+                    InvoiceLeg::Project(project) => (EntryKind::Invoice, Some(project)),
+                    InvoiceLeg::Rounding => (EntryKind::Rounding, None),
+                    InvoiceLeg::Tax => (EntryKind::Tax, None),
+                };
+                Entry {
+                    project,
+                    month: Some(invoice.month),
+                    original_month: Some(invoice.month),
+                    invoice: Some(invoice.number),
+                    ..blank(position, kind, invoice.currency, legs.to_vec())
+                }
+            };
+            legs.into_iter().enumerate().map(entry).collect()
+        }
+        StoredBody::Paid(payment) => vec![Entry {
+            invoice: payment.invoice,
+            reference: Some(payment.reference.clone()),
+            ..blank(0, EntryKind::Payment, payment.currency, payment_legs(stored.tenant, payment).to_vec())
+        }],
+    }
+}
+
+/// Whether an entry books anything. A replacement by nothing and a rounding of zero do not.
+fn is_booked(legs: &[Leg]) -> bool {
+    legs.iter().any(|leg| leg.amount != Steps::ZERO)
+}
+
+/// Which entries are asked for.
+#[derive(Clone, Debug, Default)]
+pub struct EntryQuestion {
+    pub tenant: Option<TenantNo>,
+    pub project: Option<ProjectNo>,
+    pub currency: Option<Currency>,
+    pub month: Option<Month>,
+    pub kind: Option<EntryKind>,
+    pub account: Option<Account>,
+    /// Only entries after this one.
+    pub after: Option<EntryId>,
+    pub limit: usize,
+}
+
+/// A page of entries, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EntryPage {
+    pub entries: Vec<Entry>,
+    /// Where the next page begins, if there is one.
+    pub next: Option<EntryId>,
+}
+
+/// The most records that one page looks at.
+const RECORDS_PER_PAGE: usize = 20_000;
+
+impl EntryQuestion {
+    fn takes(&self, entry: &Entry) -> bool {
+        self.tenant.is_none_or(|tenant| entry.tenant == tenant)
+            && self.project.is_none_or(|project| entry.project == Some(project))
+            && self.currency.is_none_or(|currency| entry.currency == currency)
+            && self.month.is_none_or(|month| entry.month == Some(month))
+            && self.kind.is_none_or(|kind| entry.kind == kind)
+            && self.account.is_none_or(|account| entry.legs.iter().any(|leg| leg.account == account))
+            && self.after.is_none_or(|after| entry.id > after)
+    }
+}
+
+impl Books {
+    /// A record with entries.
+    pub(crate) fn stored_entry(&self, sequence: u64) -> Result<Option<StoredEntry>, BooksError> {
+        let stored;
+        let bytes = match self.ledger.fresh_entries.get(&sequence) {
+            Some(bytes) => bytes,
+            None => match self.store.entry(ENTRIES, sequence)? {
+                Some(bytes) => {
+                    stored = bytes;
+                    &stored
+                }
+                None => return Ok(None),
+            },
+        };
+        StoredEntry::from_bytes(bytes).map(Some).map_err(|_| self.store.damage())
+    }
+
+    /// One entry.
+    pub fn entry(&self, id: EntryId) -> Result<Option<Entry>, BooksError> {
+        let Some(stored) = self.stored_entry(id.sequence)? else { return Ok(None) };
+        Ok(entries_of(id.sequence, &stored).into_iter().find(|entry| entry.id == id))
+    }
+
+    /// Entries in the order in which they were booked.
+    pub fn entries(&self, question: &EntryQuestion) -> Result<EntryPage, BooksError> {
+        let mut page = EntryPage::default();
+        let from = question.after.map_or(0, |after| after.sequence);
+        let mut looked_at = 0;
+        let mut take = |sequence: u64, stored: &StoredEntry| {
+            looked_at += 1;
+            let all = entries_of(sequence, stored);
+            let last = all.last().map(|entry| entry.id);
+            for entry in all.into_iter().filter(|entry| question.takes(entry)) {
+                if page.entries.len() == question.limit {
+                    page.next = page.entries.last().map(|entry| entry.id);
+                    return ControlFlow::Break(());
+                }
+                page.entries.push(entry);
+            }
+            if looked_at == RECORDS_PER_PAGE {
+                page.next = last;
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        };
+        if question.tenant.is_some() || question.project.is_some() {
+            for sequence in self.sequences_of(question, from)? {
+                let stored = self.stored_entry(sequence)?.ok_or_else(|| self.store.damage())?;
+                if take(sequence, &stored).is_break() {
+                    break;
+                }
+            }
+            return Ok(page);
+        }
+        let mut sound = true;
+        let mut done = false;
+        self.store.entries(ENTRIES, from, |sequence, bytes| match StoredEntry::from_bytes(bytes) {
+            Ok(stored) => {
+                let flow = take(sequence, &stored);
+                done = flow.is_break();
+                flow
+            }
+            Err(_) => {
+                sound = false;
+                ControlFlow::Break(())
+            }
+        })?;
+        if !sound {
+            return Err(self.store.damage());
+        }
+        if !done {
+            for (sequence, bytes) in self.ledger.fresh_entries.range(from..) {
+                let stored = StoredEntry::from_bytes(bytes).map_err(|_| self.store.damage())?;
+                if take(*sequence, &stored).is_break() {
+                    break;
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    /// The records with entries of a tenant or of one of its projects, after a record: the chains of its payers, its
+    /// invoices and its payments.
+    fn sequences_of(&self, question: &EntryQuestion, from: u64) -> Result<BTreeSet<u64>, BooksError> {
+        let mut found = BTreeSet::new();
+        let is_asked = |tenant: TenantNo| question.tenant.is_none_or(|asked| asked == tenant);
+        let mut tenants = BTreeSet::new();
+        for ((project, currency), payer) in &self.ledger.payers {
+            let is_payer = question.project.is_none_or(|asked| asked == *project);
+            if !is_payer || !is_asked(payer.tenant) || question.currency.is_some_and(|asked| asked != *currency) {
+                continue;
+            }
+            tenants.insert(payer.tenant);
+            let mut next = Some(payer.last);
+            while let Some(sequence) = next.filter(|sequence| *sequence >= from) {
+                found.insert(sequence);
+                let stored = self.stored_entry(sequence)?.ok_or_else(|| self.store.damage())?;
+                next = stored.previous();
+            }
+        }
+        let invoices =
+            self.ledger.invoices.iter().filter(|head| tenants.contains(&head.tenant) || is_asked(head.tenant));
+        found.extend(invoices.map(|head| head.sequence).filter(|sequence| *sequence >= from));
+        let payments = self.ledger.payments.iter().filter(|payment| is_asked(payment.tenant));
+        found.extend(payments.map(|payment| payment.sequence).filter(|sequence| *sequence >= from));
+        Ok(found)
+    }
+
+    /// The sums of all entries of the ledger, by account and currency, counted anew: for checks.
+    pub fn recount_balances(&self) -> Result<BTreeMap<(Account, Currency), Steps>, BooksError> {
+        let mut sums: BTreeMap<(Account, Currency), Steps> = BTreeMap::new();
+        let mut question = EntryQuestion { limit: 10_000, ..EntryQuestion::default() };
+        loop {
+            let page = self.entries(&question)?;
+            for entry in &page.entries {
+                for leg in &entry.legs {
+                    let sum = sums.entry((leg.account, entry.currency)).or_default();
+                    *sum = sum.checked_add(leg.amount).ok_or(leasehold_meter::Overflow)?;
+                }
+            }
+            match page.next {
+                Some(next) => question.after = Some(next),
+                None => return Ok(sums),
+            }
+        }
+    }
+}

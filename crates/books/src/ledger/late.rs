@@ -1,0 +1,75 @@
+//! Changes of hours that are over: what they change in hours that were posted follows as a difference.
+
+use super::LedgerBook;
+use crate::facts::Books;
+use crate::row::Row;
+use crate::table::signed;
+use leasehold_meter::Window;
+use leasehold_model::ledger::hour_of;
+use leasehold_model::{Instant, fields};
+
+fields! {
+    /// From an instant on, so many quanta more are charged (or fewer), as a record said later.
+    #[derive(Copy)]
+    pub struct LateChange {
+        pub sequence: u64,
+        pub at: Instant,
+        pub more: u64,
+        pub less: u64,
+    }
+}
+
+impl LateChange {
+    pub(crate) fn by(self) -> i128 {
+        i128::from(self.more) - i128::from(self.less)
+    }
+}
+
+impl LedgerBook {
+    /// Everything that the first `size` records say is posted.
+    pub(super) fn forget_late(&mut self, size: u64) {
+        self.late.retain(|_, changes| {
+            changes.retain(|change| change.sequence >= size);
+            !changes.is_empty()
+        });
+    }
+}
+
+impl Books {
+    /// Changes what a billing series is charged from an instant on.
+    pub(crate) fn bill(&mut self, series: u32, at: Instant, by: i64) {
+        self.billing.change(series, at, by, &mut self.store);
+        self.note_late(series, at, by);
+    }
+
+    fn note_late(&mut self, series: u32, at: Instant, by: i64) {
+        // A posting computed from the records before this one covers no later hour.
+        if self.ledger.opened.is_none() || at >= hour_of(self.last_stamp) {
+            return;
+        }
+        let (more, less) = if by > 0 { (by.unsigned_abs(), 0) } else { (0, by.unsigned_abs()) };
+        self.ledger.late.entry(series).or_default().push(LateChange { sequence: self.cursor, at, more, less });
+    }
+
+    /// Charges less for a window, or no longer so.
+    pub(crate) fn forgive_window(&mut self, series: u32, quanta: u64, window: Option<Window>, forgiven: bool) {
+        let Some(Window { from, to }) = window else { return };
+        let number = self.forgiven.number(series);
+        let quanta = signed(quanta);
+        // The increase comes first, so that the series never becomes negative.
+        let (up, down) = if forgiven { (from, to) } else { (to, from) };
+        self.forgiven.change(number, up, quanta, &mut self.store);
+        self.forgiven.change(number, down, -quanta, &mut self.store);
+        self.note_late(series, up, -quanta);
+        self.note_late(series, down, quanta);
+    }
+
+    /// What is not charged for a lease has changed with it.
+    pub(crate) fn forgive_again(&mut self, series: u32, before: &Row, after: &Row) {
+        let (old, new) = (before.forgiven(&self.schedule), after.forgiven(&self.schedule));
+        if old != new {
+            self.forgive_window(series, before.quanta, old, false);
+            self.forgive_window(series, after.quanta, new, true);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Records with entries, as the books keep them: each in an entry of the file, by its sequence.
+
+use leasehold_model::body::{InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded};
+use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::{Instant, ProjectNo, TenantNo};
+
+/// A record with entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredEntry {
+    pub(crate) stamp: Instant,
+    pub(crate) tenant: TenantNo,
+    pub(crate) project: Option<ProjectNo>,
+    pub(crate) body: StoredBody,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StoredBody {
+    Posted(LedgerPosted),
+    Corrected(LedgerCorrected),
+    Adjusted(LedgerAdjusted),
+    Invoiced(InvoiceIssued),
+    Paid(PaymentRecorded),
+}
+
+impl StoredEntry {
+    /// The previous record of the same payer.
+    pub(crate) fn previous(&self) -> Option<u64> {
+        match &self.body {
+            StoredBody::Posted(body) => body.previous,
+            StoredBody::Corrected(body) => body.previous,
+            StoredBody::Adjusted(body) => body.previous,
+            StoredBody::Invoiced(_) | StoredBody::Paid(_) => None,
+        }
+    }
+}
+
+impl Field for StoredEntry {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.stamp.put(out);
+        self.tenant.put(out);
+        self.project.put(out);
+        match &self.body {
+            StoredBody::Posted(body) => {
+                out.push(1);
+                body.put(out);
+            }
+            StoredBody::Corrected(body) => {
+                out.push(2);
+                body.put(out);
+            }
+            StoredBody::Adjusted(body) => {
+                out.push(3);
+                body.put(out);
+            }
+            StoredBody::Invoiced(body) => {
+                out.push(4);
+                body.put(out);
+            }
+            StoredBody::Paid(body) => {
+                out.push(5);
+                body.put(out);
+            }
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self {
+            stamp: Field::get(r)?,
+            tenant: Field::get(r)?,
+            project: Field::get(r)?,
+            body: match r.byte()? {
+                1 => StoredBody::Posted(Field::get(r)?),
+                2 => StoredBody::Corrected(Field::get(r)?),
+                3 => StoredBody::Adjusted(Field::get(r)?),
+                4 => StoredBody::Invoiced(Field::get(r)?),
+                5 => StoredBody::Paid(Field::get(r)?),
+                code => return Err(DecodeError::BadCode { field: "entry", code: u64::from(code) }),
+            },
+        })
+    }
+}

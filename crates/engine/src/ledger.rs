@@ -1,0 +1,137 @@
+//! What the engine keeps of the ledger: enough to refuse a posting that is stale, repeated or for a closed month
+//! (SEMANTICS 12). The entries themselves are in the books, so neither memory nor the cost of a fold grows with them.
+
+use leasehold_model::ledger::{EntryId, HOUR_NS, InvoiceSeries};
+use leasehold_model::rate::{Currency, Decimal};
+use leasehold_model::{Instant, InvoiceNo, Month, ProjectNo, Residual, Span, Steps, TenantNo};
+use smallvec::SmallVec;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The length of the time that is posted at once.
+pub const HOUR: Span = Span(HOUR_NS);
+
+/// Who pays, in one currency.
+pub type PayerKey = (ProjectNo, Currency);
+
+/// One payer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Payer {
+    pub tenant: TenantNo,
+    /// Its last posting or correction.
+    pub last: Option<u64>,
+    /// Its usage before this instant is posted.
+    pub through: Instant,
+    /// The number of records that its last posting was computed from.
+    pub as_of_size: u64,
+    /// Whether its last posting has all its parts.
+    pub complete: bool,
+    pub residual: Residual,
+    /// What was posted for months that are not invoiced yet; no amount is zero.
+    pub unbilled: SmallVec<[(Month, Steps); 2]>,
+}
+
+impl Payer {
+    pub(crate) fn new(tenant: TenantNo) -> Self {
+        Self {
+            tenant,
+            last: None,
+            through: Instant(0),
+            as_of_size: 0,
+            complete: true,
+            residual: Residual::NONE,
+            unbilled: SmallVec::new(),
+        }
+    }
+
+    /// What was posted for a month that is not invoiced yet.
+    pub fn unbilled_in(&self, month: Month) -> Steps {
+        self.unbilled.iter().find(|(of, _)| *of == month).map_or(Steps::ZERO, |(_, amount)| *amount)
+    }
+
+    /// Adds to what is owed for a month. `None` if the sum is too large.
+    pub(crate) fn add(&mut self, month: Month, amount: Steps) -> Option<()> {
+        let sum = self.unbilled_in(month).checked_add(amount)?;
+        self.unbilled.retain(|(of, _)| *of != month);
+        if sum != Steps::ZERO {
+            self.unbilled.push((month, sum));
+            self.unbilled.sort_unstable();
+        }
+        Some(())
+    }
+}
+
+/// A month that is being closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closing {
+    pub month: Month,
+    /// The sequence of the record that made the cut: what is before it belongs to the month.
+    pub cut: u64,
+    /// Whose invoices are issued.
+    pub issued: BTreeSet<(TenantNo, Currency)>,
+    pub invoices: u64,
+    pub credit_notes: u64,
+}
+
+/// The ledger as the engine knows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ledger {
+    /// Usage is posted from this hour on, if the ledger is open.
+    pub opened: Option<Instant>,
+    /// All usage before this instant is posted, as far as it was known then.
+    pub settled_through: Instant,
+    /// The first month that is not closed.
+    pub first_open: Month,
+    pub closing: Option<Closing>,
+    pub payers: BTreeMap<PayerKey, Payer>,
+    /// What tenants owe by their invoices; no amount is zero.
+    pub invoiced: BTreeMap<(TenantNo, Currency), Steps>,
+    /// How many invoices and credit notes there are.
+    pub invoices: u64,
+    pub credit_notes: u64,
+    /// The payments by their references, with the sequences of their records.
+    pub payments: BTreeMap<(TenantNo, leasehold_model::Name), u64>,
+    /// Tax rates, by the month from which they apply.
+    pub tax_rates: BTreeMap<(TenantNo, Month), Decimal>,
+    /// Entries that are disputed.
+    pub disputed: BTreeSet<EntryId>,
+}
+
+impl Ledger {
+    /// The month in which corrections are booked.
+    pub fn open_month(&self) -> Month {
+        match &self.closing {
+            Some(closing) => closing.month.next(),
+            None => self.first_open,
+        }
+    }
+
+    pub fn payer(&self, project: ProjectNo, currency: Currency) -> Option<&Payer> {
+        self.payers.get(&(project, currency))
+    }
+
+    /// The payers of a project, in order of currency.
+    pub fn payers_of(&self, project: ProjectNo) -> impl Iterator<Item = (Currency, &Payer)> {
+        let after = (ProjectNo(project.0.saturating_add(1)), Currency::FIRST);
+        self.payers.range((project, Currency::FIRST)..after).map(|((_, currency), payer)| (*currency, payer))
+    }
+
+    /// The tax rate of a tenant for a month.
+    pub fn tax_rate(&self, tenant: TenantNo, month: Month) -> Decimal {
+        let found = self.tax_rates.range((tenant, Month::default())..=(tenant, month)).next_back();
+        found.map_or(Decimal::default(), |(_, rate)| *rate)
+    }
+
+    /// The number of the next invoice or credit note.
+    pub(crate) fn next_number(&self, series: InvoiceSeries) -> InvoiceNo {
+        let issued = match series {
+            InvoiceSeries::Invoice => self.invoices,
+            InvoiceSeries::CreditNote => self.credit_notes,
+        };
+        InvoiceNo { series, number: issued + 1 }
+    }
+
+    /// Whether an invoice was issued.
+    pub fn is_issued(&self, invoice: InvoiceNo) -> bool {
+        (1..self.next_number(invoice.series).number).contains(&invoice.number)
+    }
+}

@@ -1,0 +1,176 @@
+//! Folding the records of the ledger.
+
+use super::State;
+use crate::ledger::{Closing, HOUR, Ledger, Payer};
+use leasehold_ledger::payer_amount;
+use leasehold_model::body::{
+    HourSettled, InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerDisputed, LedgerOpened, LedgerPosted,
+    PaymentRecorded, PeriodClosed, PeriodClosing, TaxRatePut,
+};
+use leasehold_model::ledger::InvoiceSeries;
+use leasehold_model::rate::Currency;
+use leasehold_model::{Month, ProjectNo, Record, Steps, TenantNo};
+
+type Folded = Result<(), &'static str>;
+
+const TOO_LARGE: &str = "an amount is too large";
+
+fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {
+    let tenant = record.identity.tenant.ok_or("an entry without a tenant")?;
+    Ok((tenant, record.identity.project.ok_or("an entry without a project")?))
+}
+
+impl Ledger {
+    fn payer_mut(&mut self, record: &Record, currency: Currency) -> Result<&mut Payer, &'static str> {
+        let (tenant, project) = owner(record)?;
+        Ok(self.payers.entry((project, currency)).or_insert_with(|| Payer::new(tenant)))
+    }
+
+    fn invoiced_add(&mut self, tenant: TenantNo, currency: Currency, amount: Steps) -> Folded {
+        let key = (tenant, currency);
+        let sum = self.invoiced.get(&key).copied().unwrap_or_default().checked_add(amount).ok_or(TOO_LARGE)?;
+        if sum == Steps::ZERO {
+            self.invoiced.remove(&key);
+        } else {
+            self.invoiced.insert(key, sum);
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// What the engine keeps of the ledger.
+    pub fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    pub(super) fn fold_ledger_opened(&mut self, opened: &LedgerOpened) -> Folded {
+        let ledger = &mut self.ledger;
+        if ledger.opened.is_some() {
+            return Err("the ledger is open already");
+        }
+        ledger.opened = Some(opened.from);
+        ledger.settled_through = opened.from;
+        ledger.first_open = Month::of(opened.from);
+        Ok(())
+    }
+
+    pub(super) fn fold_posted(&mut self, record: &Record, posted: &LedgerPosted) -> Folded {
+        let payer = self.ledger.payer_mut(record, posted.currency)?;
+        if payer.last != posted.previous {
+            return Err("the posting follows another one than the payer's last");
+        }
+        payer.last = Some(record.sequence);
+        payer.through = posted.through;
+        payer.as_of_size = posted.as_of_size;
+        payer.complete = posted.complete;
+        payer.residual = posted.residual;
+        let sum = Steps::sum(posted.lines.iter().map(|line| line.posted)).ok_or(TOO_LARGE)?;
+        payer.add(posted.month, sum).ok_or(TOO_LARGE)
+    }
+
+    pub(super) fn fold_hour_settled(&mut self, settled: &HourSettled) -> Folded {
+        if settled.through != self.ledger.settled_through.saturating_add(HOUR) {
+            return Err("the hour is not the next one");
+        }
+        self.ledger.settled_through = settled.through;
+        Ok(())
+    }
+
+    pub(super) fn fold_corrected(&mut self, record: &Record, corrected: &LedgerCorrected) -> Folded {
+        let (_, project) = owner(record)?;
+        let payer = self.ledger.payer_mut(record, corrected.currency)?;
+        if payer.last != corrected.previous {
+            return Err("the correction follows another posting than the payer's last");
+        }
+        payer.last = Some(record.sequence);
+        payer.residual = corrected.residual;
+        let own = |legs| payer_amount(legs, project).ok_or(TOO_LARGE);
+        let amounts = [own(&corrected.reversal)?, own(&corrected.replacement)?, corrected.rounding];
+        payer.add(corrected.month, Steps::sum(amounts).ok_or(TOO_LARGE)?).ok_or(TOO_LARGE)
+    }
+
+    pub(super) fn fold_adjusted(&mut self, record: &Record, adjusted: &LedgerAdjusted) -> Folded {
+        let (_, project) = owner(record)?;
+        let payer = self.ledger.payer_mut(record, adjusted.currency)?;
+        if payer.last != adjusted.previous {
+            return Err("the entry follows another one than the payer's last");
+        }
+        payer.last = Some(record.sequence);
+        payer.add(adjusted.month, payer_amount(&adjusted.legs, project).ok_or(TOO_LARGE)?).ok_or(TOO_LARGE)
+    }
+
+    pub(super) fn fold_disputed(&mut self, disputed: &LedgerDisputed) -> Folded {
+        let changed = match disputed.open {
+            true => self.ledger.disputed.insert(disputed.entry),
+            false => self.ledger.disputed.remove(&disputed.entry),
+        };
+        if changed { Ok(()) } else { Err("the entry is disputed already, or is not") }
+    }
+
+    pub(super) fn fold_period_closing(&mut self, record: &Record, closing: &PeriodClosing) -> Folded {
+        let ledger = &mut self.ledger;
+        if closing.month != ledger.first_open || ledger.closing.is_some() {
+            return Err("another month has to be closed first");
+        }
+        ledger.closing = Some(Closing {
+            month: closing.month,
+            cut: record.sequence,
+            issued: std::collections::BTreeSet::new(),
+            invoices: 0,
+            credit_notes: 0,
+        });
+        Ok(())
+    }
+
+    pub(super) fn fold_invoice(&mut self, record: &Record, invoice: &InvoiceIssued) -> Folded {
+        let tenant = record.identity.tenant.ok_or("an invoice without a tenant")?;
+        let ledger = &mut self.ledger;
+        if ledger.next_number(invoice.number.series) != invoice.number {
+            return Err("the number of the invoice is out of order");
+        }
+        let closing = ledger.closing.as_mut().filter(|closing| closing.month == invoice.month);
+        let closing = closing.ok_or("the month is not being closed")?;
+        if !closing.issued.insert((tenant, invoice.currency)) {
+            return Err("the tenant has an invoice of the month already");
+        }
+        match invoice.number.series {
+            InvoiceSeries::Invoice => {
+                closing.invoices += 1;
+                ledger.invoices += 1;
+            }
+            InvoiceSeries::CreditNote => {
+                closing.credit_notes += 1;
+                ledger.credit_notes += 1;
+            }
+        }
+        for (project, amount) in &invoice.projects {
+            let payer = ledger.payers.get_mut(&(*project, invoice.currency)).ok_or("no such payer")?;
+            payer.add(invoice.month, -*amount).ok_or(TOO_LARGE)?;
+        }
+        ledger.invoiced_add(tenant, invoice.currency, invoice.total)
+    }
+
+    pub(super) fn fold_period_closed(&mut self, closed: &PeriodClosed) -> Folded {
+        let ledger = &mut self.ledger;
+        if ledger.closing.as_ref().is_none_or(|closing| closing.month != closed.month) {
+            return Err("the month is not being closed");
+        }
+        ledger.closing = None;
+        ledger.first_open = closed.month.next();
+        Ok(())
+    }
+
+    pub(super) fn fold_payment(&mut self, record: &Record, payment: &PaymentRecorded) -> Folded {
+        let tenant = record.identity.tenant.ok_or("a payment without a tenant")?;
+        let known = self.ledger.payments.insert((tenant, payment.reference.clone()), record.sequence);
+        if known.is_some() {
+            return Err("the reference of the payment is not unique");
+        }
+        self.ledger.invoiced_add(tenant, payment.currency, -payment.amount)
+    }
+
+    pub(super) fn fold_tax_rate(&mut self, put: &TaxRatePut) {
+        self.ledger.tax_rates.insert((put.tenant, put.from), put.rate);
+    }
+}

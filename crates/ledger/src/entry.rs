@@ -1,0 +1,24 @@
+//! Entries: amounts on accounts that sum to zero.
+
+use leasehold_model::body::PostedLine;
+use leasehold_model::{Account, Item, Leg, ProjectNo, Steps};
+
+/// Whether legs sum to zero. Legs whose sum cannot be computed do not.
+pub fn sums_to_zero(legs: &[Leg]) -> bool {
+    Steps::sum(legs.iter().map(|leg| leg.amount)) == Some(Steps::ZERO)
+}
+
+/// What a line of a posting books: a debit of the payer's receivable, and a credit of the revenue of its item.
+pub fn line_legs(payer: ProjectNo, line: &PostedLine) -> [Leg; 2] {
+    let Item::Class(class) = line.key.item;
+    [
+        Leg { account: Account::Receivable(payer), amount: line.posted },
+        Leg { account: Account::Revenue(class), amount: -line.posted },
+    ]
+}
+
+/// What legs change of the receivable of a project.
+pub fn payer_amount(legs: &[Leg], payer: ProjectNo) -> Option<Steps> {
+    let own = legs.iter().filter(|leg| leg.account == Account::Receivable(payer));
+    Steps::sum(own.map(|leg| leg.amount))
+}

@@ -1,0 +1,622 @@
+//! The amounts, accounts and months of the ledger (SEMANTICS 12).
+
+use crate::codec::{DecodeError, Field, Reader, put_varint, put_varint_wide};
+use crate::id::{AppInstanceNo, AttachmentNo, ClassNo, PoolNo, ProjectNo, TenantNo};
+use crate::instant::{Instant, civil_from_days};
+use crate::name::Name;
+use crate::policy::Priority;
+use crate::rate::{BadDecimal, Currency};
+use crate::{fields, words};
+use smallvec::SmallVec;
+use std::fmt;
+use std::str::FromStr;
+
+/// Decimals of a posted amount.
+pub const STEP_DECIMALS: u32 = 6;
+/// Steps in one unit of a currency.
+pub const STEPS_PER_UNIT: u64 = 1_000_000;
+
+/// A posted amount: whole steps of 10^-6 of a currency, negative for what is given back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Steps(pub i128);
+
+impl Steps {
+    pub const ZERO: Self = Self(0);
+    /// The largest amount that can be encoded.
+    pub const MAX: Self = Self(1 << 110);
+
+    /// `None` if the sum cannot be encoded.
+    #[must_use]
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self).filter(|sum| sum.is_encodable())
+    }
+
+    /// The sum of all; `None` if it cannot be encoded.
+    pub fn sum(all: impl IntoIterator<Item = Self>) -> Option<Self> {
+        all.into_iter().try_fold(Self::ZERO, Self::checked_add)
+    }
+
+    pub const fn is_encodable(self) -> bool {
+        self.0.unsigned_abs() <= Self::MAX.0.unsigned_abs()
+    }
+}
+
+impl std::ops::Neg for Steps {
+    type Output = Self;
+    fn neg(self) -> Self {
+        Self(-self.0)
+    }
+}
+
+/// Six decimals, always.
+impl fmt::Display for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (sign, all) = (if self.0 < 0 { "-" } else { "" }, self.0.unsigned_abs());
+        let per_unit = u128::from(STEPS_PER_UNIT);
+        f.pad(&format!("{sign}{}.{:06}", all / per_unit, all % per_unit))
+    }
+}
+
+impl FromStr for Steps {
+    type Err = BadDecimal;
+
+    fn from_str(text: &str) -> Result<Self, BadDecimal> {
+        let (negative, digits) = match text.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, text),
+        };
+        let (whole, part) = digits.split_once('.').unwrap_or((digits, "0"));
+        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !all_digits(whole) || !all_digits(part) {
+            return Err(BadDecimal::NotANumber);
+        }
+        let part = part.trim_end_matches('0');
+        if part.len() > STEP_DECIMALS as usize {
+            return Err(BadDecimal::TooPrecise);
+        }
+        let whole: i128 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
+        let part: i128 = format!("{part:0<6}").parse().map_err(|_| BadDecimal::NotANumber)?;
+        let steps = whole.checked_mul(i128::from(STEPS_PER_UNIT)).and_then(|steps| steps.checked_add(part));
+        let steps = steps.map(Self).filter(|steps| steps.is_encodable()).ok_or(BadDecimal::TooLarge)?;
+        Ok(if negative { -steps } else { steps })
+    }
+}
+
+/// Small numbers of either sign take few bytes: the sign is the lowest bit.
+fn put_signed(value: i128, out: &mut Vec<u8>) {
+    put_varint_wide((value.unsigned_abs() << 1) | u128::from(value < 0), out);
+}
+
+fn get_signed(r: &mut Reader<'_>) -> Result<i128, DecodeError> {
+    let word = r.varint_wide()?;
+    let size = i128::try_from(word >> 1).map_err(|_| DecodeError::BadInteger)?;
+    match (word & 1 == 1, size) {
+        (true, 0) => Err(DecodeError::Forbidden("a negative zero")),
+        (true, size) => Ok(-size),
+        (false, size) => Ok(size),
+    }
+}
+
+impl Field for Steps {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!(self.is_encodable(), "an amount beyond the limit");
+        put_signed(self.0, out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Some(Self(get_signed(r)?)).filter(|steps| steps.is_encodable()).ok_or(DecodeError::BadInteger)
+    }
+}
+
+/// Usage as a difference: quanta × nanoseconds, negative where less was used than posted before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UsageDelta(pub i128);
+
+impl Field for UsageDelta {
+    fn put(&self, out: &mut Vec<u8>) {
+        assert!(self.0.unsigned_abs() < 1 << 120, "usage beyond the limit");
+        put_signed(self.0, out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Some(Self(get_signed(r)?)).filter(|usage| usage.0.unsigned_abs() < 1 << 120).ok_or(DecodeError::BadInteger)
+    }
+}
+
+/// What a payer's exact costs exceed its postings by, in units of 10^-30 of the currency: at most half a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Residual(i128);
+
+impl Residual {
+    pub const NONE: Self = Self(0);
+    /// Units of a residual in one step.
+    pub const PER_STEP: u128 = 1_000_000_000_000_000_000_000_000;
+
+    /// A residual of so many units, unless that is more than half a step.
+    pub fn from_units(units: i128) -> Option<Self> {
+        (units.unsigned_abs() <= Self::PER_STEP / 2).then_some(Self(units))
+    }
+    pub const fn units(self) -> i128 {
+        self.0
+    }
+}
+
+impl Field for Residual {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_signed(self.0, out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Self::from_units(get_signed(r)?).ok_or(DecodeError::BadInteger)
+    }
+}
+
+/// The digits of a natural number of any size, in base 256, the most significant first and never zero.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Magnitude(SmallVec<[u8; 24]>);
+
+/// The most bytes of a magnitude.
+pub const MAGNITUDE_BYTES_MAX: usize = 128;
+
+impl Magnitude {
+    /// `None` if there are too many digits. Leading zeros are dropped.
+    pub fn from_digits(digits: &[u8]) -> Option<Self> {
+        let first = digits.iter().position(|digit| *digit != 0).unwrap_or(digits.len());
+        let digits = &digits[first..];
+        (digits.len() <= MAGNITUDE_BYTES_MAX).then(|| Self(SmallVec::from_slice(digits)))
+    }
+    pub fn digits(&self) -> &[u8] {
+        &self.0
+    }
+    pub fn is_zero(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// In decimal digits.
+impl fmt::Display for Magnitude {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Digits in base 10^9, the least significant first.
+        const BASE: u64 = 1_000_000_000;
+        let mut limbs: Vec<u64> = vec![0];
+        for digit in &self.0 {
+            let mut carry = u64::from(*digit);
+            for limb in &mut limbs {
+                let sum = *limb * 256 + carry;
+                (*limb, carry) = (sum % BASE, sum / BASE);
+            }
+            if carry > 0 {
+                limbs.push(carry);
+            }
+        }
+        let mut text = limbs.pop().expect("there is at least one").to_string();
+        limbs.iter().rev().for_each(|limb| text.push_str(&format!("{limb:09}")));
+        f.pad(&text)
+    }
+}
+
+impl Field for Magnitude {
+    fn put(&self, out: &mut Vec<u8>) {
+        put_varint(self.0.len() as u64, out);
+        out.extend_from_slice(&self.0);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let n = r.count(MAGNITUDE_BYTES_MAX)?;
+        let digits = r.take(n)?;
+        if digits.first() == Some(&0) {
+            return Err(DecodeError::BadInteger);
+        }
+        Ok(Self(SmallVec::from_slice(digits)))
+    }
+}
+
+/// An exact amount in steps: a fraction, which the crate `ledger` computes with. Zero is 0/1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExactSteps {
+    pub negative: bool,
+    pub numerator: Magnitude,
+    /// Never zero.
+    pub denominator: Magnitude,
+}
+
+/// `-22/7`, in steps.
+impl fmt::Display for ExactSteps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.negative { "-" } else { "" };
+        f.pad(&format!("{sign}{}/{}", self.numerator, self.denominator))
+    }
+}
+
+impl Field for ExactSteps {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.negative.put(out);
+        self.numerator.put(out);
+        self.denominator.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let exact = Self { negative: Field::get(r)?, numerator: Field::get(r)?, denominator: Field::get(r)? };
+        if exact.denominator.is_zero() || exact.negative && exact.numerator.is_zero() {
+            return Err(DecodeError::Forbidden("a fraction without a denominator, or a negative zero"));
+        }
+        Ok(exact)
+    }
+}
+
+/// A billing month in UTC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Month(u32);
+
+const DAY_NS: u64 = 86_400_000_000_000;
+
+impl Month {
+    /// `None` unless the month is 1 to 12 and the year 1970 to 2553.
+    pub fn new(year: u32, month: u32) -> Option<Self> {
+        ((1..=12).contains(&month) && (1970..=2553).contains(&year)).then(|| Self(year * 12 + month - 1))
+    }
+
+    /// The month that contains an instant.
+    pub fn of(at: Instant) -> Self {
+        let (year, month, _) = civil_from_days(at.0 / DAY_NS);
+        Self(u32::try_from(year * 12 + month - 1).expect("years below 2555"))
+    }
+
+    pub const fn year(self) -> u32 {
+        self.0 / 12
+    }
+    /// 1 to 12.
+    pub const fn month(self) -> u32 {
+        self.0 % 12 + 1
+    }
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+    #[must_use]
+    pub const fn previous(self) -> Self {
+        Self(self.0 - 1)
+    }
+
+    /// Its first instant.
+    pub fn start(self) -> Instant {
+        // Years are counted from March, so that the leap day comes last.
+        let (year, month) = (u64::from(self.year()), u64::from(self.month()));
+        let year = if month <= 2 { year - 1 } else { year };
+        let from_march = (month + 9) % 12;
+        let day_of_era = year % 400 * 365 + year % 400 / 4 - year % 400 / 100 + (153 * from_march + 2) / 5;
+        Instant((year / 400 * 146_097 + day_of_era - 719_468) * DAY_NS)
+    }
+    /// The first instant after it.
+    pub fn end(self) -> Instant {
+        self.next().start()
+    }
+}
+
+/// `2026-11`
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:04}-{:02}", self.year(), self.month()))
+    }
+}
+
+/// A text that is not a month.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadMonth(pub String);
+
+impl fmt::Display for BadMonth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is not a month; write it like 2026-11", self.0)
+    }
+}
+impl std::error::Error for BadMonth {}
+
+impl FromStr for Month {
+    type Err = BadMonth;
+    fn from_str(text: &str) -> Result<Self, BadMonth> {
+        let digits = |text: &str, length| text.len() == length && text.bytes().all(|byte| byte.is_ascii_digit());
+        let parts = text.split_once('-').filter(|(year, month)| digits(year, 4) && digits(month, 2));
+        let month = parts.and_then(|(year, month)| Self::new(year.parse().ok()?, month.parse().ok()?));
+        month.ok_or_else(|| BadMonth(text.to_owned()))
+    }
+}
+
+impl Field for Month {
+    fn put(&self, out: &mut Vec<u8>) {
+        self.0.put(out);
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let number: u32 = Field::get(r)?;
+        Self::new(number / 12, number % 12 + 1).ok_or(DecodeError::Forbidden("a month that is out of range"))
+    }
+}
+
+/// The start of the UTC hour that contains an instant.
+pub const fn hour_of(at: Instant) -> Instant {
+    Instant(at.0 - at.0 % HOUR_NS)
+}
+/// The nanoseconds of an hour.
+pub const HOUR_NS: u64 = 3_600_000_000_000;
+
+/// What a line is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Item {
+    /// Capacity of a class, held by leases or idle on claimed nodes.
+    Class(ClassNo),
+}
+
+impl Field for Item {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Class(class) => {
+                out.push(1);
+                class.put(out);
+            }
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        match r.byte()? {
+            1 => Ok(Self::Class(Field::get(r)?)),
+            code => Err(DecodeError::BadCode { field: "item", code: u64::from(code) }),
+        }
+    }
+}
+
+fields! {
+    /// What the usage of one line has in common. The payer and the currency are those of the posting. Lines are in this
+    /// order.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub struct LineKey {
+        /// The start of the hour in which it was used.
+        pub hour: Instant,
+        /// Who held it.
+        pub project: ProjectNo,
+        pub pool: PoolNo,
+        pub item: Item,
+        pub priority: Priority,
+        /// The priority by whose price it is charged.
+        pub priced: Priority,
+        pub tag: Option<Name>,
+        pub app_instance: Option<AppInstanceNo>,
+        pub attachment: Option<AttachmentNo>,
+        pub control_plane: bool,
+        /// The number of the rate card; none for the default prices.
+        pub card: Option<u32>,
+    }
+}
+
+/// An account of the ledger, in one currency. A positive amount is a debit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Account {
+    /// What a project owes and was not invoiced yet.
+    Receivable(ProjectNo),
+    /// What a tenant owes by its invoices.
+    Invoiced(TenantNo),
+    /// Amounts that were booked by hand for or against a project.
+    Adjustments(ProjectNo),
+    /// What the platform earned with a class.
+    Revenue(ClassNo),
+    /// Rounding to steps, and to the decimals of a currency on invoices.
+    Rounding,
+    /// Tax that was invoiced.
+    Tax,
+    /// Payments that were received.
+    CashClearing,
+    /// What the operator bears.
+    OperatorLoss,
+}
+
+impl Account {
+    /// The project whose account it is.
+    pub const fn project(self) -> Option<ProjectNo> {
+        match self {
+            Self::Receivable(project) | Self::Adjustments(project) => Some(project),
+            Self::Invoiced(_)
+            | Self::Revenue(_)
+            | Self::Rounding
+            | Self::Tax
+            | Self::CashClearing
+            | Self::OperatorLoss => None,
+        }
+    }
+
+    /// The word for its kind.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Receivable(_) => "receivable",
+            Self::Invoiced(_) => "invoiced",
+            Self::Adjustments(_) => "adjustments",
+            Self::Revenue(_) => "revenue",
+            Self::Rounding => "rounding",
+            Self::Tax => "tax",
+            Self::CashClearing => "cash_clearing",
+            Self::OperatorLoss => "operator_loss",
+        }
+    }
+}
+
+impl Field for Account {
+    fn put(&self, out: &mut Vec<u8>) {
+        match self {
+            Self::Receivable(project) => {
+                out.push(1);
+                project.put(out);
+            }
+            Self::Invoiced(tenant) => {
+                out.push(2);
+                tenant.put(out);
+            }
+            Self::Adjustments(project) => {
+                out.push(3);
+                project.put(out);
+            }
+            Self::Revenue(class) => {
+                out.push(4);
+                class.put(out);
+            }
+            Self::Rounding => out.push(5),
+            Self::Tax => out.push(6),
+            Self::CashClearing => out.push(7),
+            Self::OperatorLoss => out.push(8),
+        }
+    }
+    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(match r.byte()? {
+            1 => Self::Receivable(Field::get(r)?),
+            2 => Self::Invoiced(Field::get(r)?),
+            3 => Self::Adjustments(Field::get(r)?),
+            4 => Self::Revenue(Field::get(r)?),
+            5 => Self::Rounding,
+            6 => Self::Tax,
+            7 => Self::CashClearing,
+            8 => Self::OperatorLoss,
+            code => return Err(DecodeError::BadCode { field: "account", code: u64::from(code) }),
+        })
+    }
+}
+
+fields! {
+    /// One side of an entry.
+    #[derive(Copy)]
+    pub struct Leg { pub account: Account, pub amount: Steps }
+}
+
+fields! {
+    /// An entry of the ledger: the sequence of its record, and its position in it.
+    #[derive(Copy, PartialOrd, Ord, Hash)]
+    pub struct EntryId { pub sequence: u64, pub position: u16 }
+}
+
+/// `entry-1234-5`
+impl fmt::Display for EntryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("entry-{}-{}", self.sequence, self.position))
+    }
+}
+
+impl EntryId {
+    /// Reads what [`fmt::Display`] writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (sequence, position) = text.strip_prefix("entry-")?.split_once('-')?;
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !digits(sequence) || !digits(position) {
+            return None;
+        }
+        Some(Self { sequence: sequence.parse().ok()?, position: position.parse().ok()? })
+    }
+}
+
+words! {
+    /// Whether an invoice asks for money or gives it back.
+    pub enum InvoiceSeries {
+        Invoice = 1 "invoice",
+        /// The net of the month is negative.
+        CreditNote = 2 "credit_note",
+    }
+}
+
+fields! {
+    /// The number of an invoice or of a credit note.
+    #[derive(Copy, PartialOrd, Ord, Hash)]
+    pub struct InvoiceNo { pub series: InvoiceSeries, pub number: u64 }
+}
+
+/// `INV-000012`, `CN-000003`
+impl fmt::Display for InvoiceNo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let prefix = match self.series {
+            InvoiceSeries::Invoice => "INV",
+            InvoiceSeries::CreditNote => "CN",
+        };
+        f.pad(&format!("{prefix}-{:06}", self.number))
+    }
+}
+
+impl InvoiceNo {
+    /// Reads what [`fmt::Display`] writes; leading zeros may be left out.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (prefix, number) = text.split_once('-')?;
+        let series = match prefix {
+            "INV" | "inv" => InvoiceSeries::Invoice,
+            "CN" | "cn" => InvoiceSeries::CreditNote,
+            _ => return None,
+        };
+        let digits = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+        digits.then(|| number.parse().ok()).flatten().map(|number| Self { series, number })
+    }
+}
+
+/// The decimals in which amounts of a currency are paid (ISO 4217).
+pub fn currency_decimals(currency: Currency) -> u32 {
+    const NONE: [&str; 17] = [
+        "BIF", "CLP", "DJF", "GNF", "ISK", "JPY", "KMF", "KRW", "PYG", "RWF", "UGX", "UYI", "VND", "VUV", "XAF", "XOF",
+        "XPF",
+    ];
+    const THREE: [&str; 7] = ["BHD", "IQD", "JOD", "KWD", "LYD", "OMR", "TND"];
+    const FOUR: [&str; 2] = ["CLF", "UYW"];
+    let text = currency.as_str();
+    match () {
+        () if NONE.contains(&text) => 0,
+        () if THREE.contains(&text) => 3,
+        () if FOUR.contains(&text) => 4,
+        () => 2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn months_start_and_end_where_the_calendar_says() {
+        for (text, start) in [
+            ("1970-01", "1970-01-01T00:00:00Z"),
+            ("2024-02", "2024-02-01T00:00:00Z"),
+            ("2024-03", "2024-03-01T00:00:00Z"),
+            ("2026-12", "2026-12-01T00:00:00Z"),
+            ("2100-03", "2100-03-01T00:00:00Z"),
+        ] {
+            let month: Month = text.parse().expect("a month");
+            assert_eq!((month.to_string(), month.start().to_string()), (text.to_owned(), start.to_owned()));
+            assert_eq!(Month::of(month.start()), month);
+            assert_eq!(Month::of(Instant(month.end().0 - 1)), month);
+            assert_eq!(Month::of(month.end()), month.next());
+        }
+        for bad in ["", "2026", "2026-13", "2026-00", "26-11", "2026-1", "2026-11-01", "+026-11"] {
+            assert!(bad.parse::<Month>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_read_as_they_are_written() {
+        for (text, steps) in [("0.000000", 0), ("1.500000", 1_500_000), ("-0.000001", -1), ("-12.000000", -12_000_000)]
+        {
+            assert_eq!(text.parse(), Ok(Steps(steps)));
+            assert_eq!(Steps(steps).to_string(), text);
+        }
+        assert_eq!("7".parse(), Ok(Steps(7_000_000)));
+        for bad in ["", "-", "1.", ".5", "1,5", "1e3", "0.0000001", "--1", "99999999999999999999999999999999"] {
+            assert!(bad.parse::<Steps>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn fractions_are_written_in_decimal_digits() {
+        let number = |digits: &[u8]| Magnitude::from_digits(digits).expect("short");
+        for (digits, text) in [
+            (&[][..], "0"),
+            (&[0, 0, 7], "7"),
+            (&[1, 0, 0, 0, 0], "4294967296"),
+            (&[0x0d, 0xe0, 0xb6, 0xb3, 0xa7, 0x64, 0, 0], "1000000000000000000"),
+        ] {
+            assert_eq!(number(digits).to_string(), text);
+        }
+        let exact = ExactSteps { negative: true, numerator: number(&[22]), denominator: number(&[7]) };
+        assert_eq!(exact.to_string(), "-22/7");
+    }
+
+    #[test]
+    fn entries_and_invoices_have_names() {
+        let entry = EntryId { sequence: 1234, position: 5 };
+        assert_eq!((entry.to_string().as_str(), EntryId::parse("entry-1234-5")), ("entry-1234-5", Some(entry)));
+        assert_eq!(EntryId::parse("entry-1234"), None);
+        let note = InvoiceNo { series: InvoiceSeries::CreditNote, number: 3 };
+        assert_eq!((note.to_string().as_str(), InvoiceNo::parse("CN-3")), ("CN-000003", Some(note)));
+        assert_eq!(InvoiceNo::parse("XX-3"), None);
+    }
+}

@@ -1,0 +1,124 @@
+//! Records of the ledger as JSON. Amounts are strings with six decimals; exact amounts are fractions of steps.
+
+use super::Directory;
+use super::object::{Object, count, text};
+use leasehold_model::body::{
+    InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded, PostedLine, TaxLine,
+};
+use leasehold_model::ledger::{ExactSteps, Item, Leg, LineKey};
+use leasehold_model::{Account, ProjectNo, UsageDelta, hex};
+use serde_json::Value;
+
+fn line_key<'d>(object: Object<'d>, key: &LineKey) -> Object<'d> {
+    let Item::Class(class) = key.item;
+    object
+        .instant("hour", key.hour)
+        .named("project", key.project)
+        .named("pool", key.pool)
+        .named("class", class)
+        .field("priority", key.priority.word())
+        .field("priced_as", key.priced.word())
+        .field("tag", text(key.tag.as_ref()))
+        .field("app_instance", key.app_instance.map(|app| app.0))
+        .field("attachment", key.attachment.map(|attachment| attachment.0))
+        .field("control_plane", key.control_plane)
+        .field("card_id", key.card)
+}
+
+fn amounts<'d>(object: Object<'d>, usage: UsageDelta, exact: &ExactSteps) -> Object<'d> {
+    object.field("usage_quanta_ns", usage.0.to_string()).field("exact_steps", exact.to_string())
+}
+
+fn line(directory: &Directory, line: &PostedLine) -> Value {
+    let object = line_key(Object::new(directory), &line.key);
+    amounts(object, line.usage, &line.exact).field("posted", line.posted.to_string()).done()
+}
+
+pub(super) fn posted<'d>(object: Object<'d>, directory: &'d Directory, posted: &LedgerPosted) -> Object<'d> {
+    object
+        .field("currency", posted.currency.as_str())
+        .field("month", posted.month.to_string())
+        .instant("through", posted.through)
+        .field("complete", posted.complete)
+        .count("as_of_size", posted.as_of_size)
+        .field("previous_sequence", posted.previous.map(count))
+        .field("lines", posted.lines.iter().map(|one| line(directory, one)).collect::<Value>())
+        .field("residual", posted.residual.units().to_string())
+}
+
+fn leg(directory: &Directory, leg: &Leg) -> Value {
+    let object = Object::new(directory).field("account", leg.account.word());
+    let object = match leg.account {
+        Account::Receivable(project) | Account::Adjustments(project) => object.named("project", project),
+        Account::Invoiced(tenant) => object.named("tenant", tenant),
+        Account::Revenue(class) => object.named("class", class),
+        Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss => object,
+    };
+    object.field("amount", leg.amount.to_string()).done()
+}
+
+fn legs(directory: &Directory, legs: &[Leg]) -> Value {
+    legs.iter().map(|one| leg(directory, one)).collect()
+}
+
+pub(super) fn corrected<'d>(object: Object<'d>, directory: &'d Directory, put: &LedgerCorrected) -> Object<'d> {
+    let of_line = put
+        .line
+        .as_ref()
+        .map(|line| amounts(line_key(Object::new(directory), &line.key), line.usage, &line.exact).done());
+    object
+        .field("currency", put.currency.as_str())
+        .field("month", put.month.to_string())
+        .field("original_month", put.original_month.to_string())
+        .field("corrects", put.corrects.to_string())
+        .field("previous_sequence", put.previous.map(count))
+        .field("line", of_line)
+        .field("reversal", legs(directory, &put.reversal))
+        .field("replacement", legs(directory, &put.replacement))
+        .field("rounding", put.rounding.to_string())
+        .field("residual", put.residual.units().to_string())
+        .field("reason", put.reason.as_str())
+}
+
+pub(super) fn adjusted<'d>(object: Object<'d>, directory: &'d Directory, put: &LedgerAdjusted) -> Object<'d> {
+    object
+        .field("currency", put.currency.as_str())
+        .field("month", put.month.to_string())
+        .field("original_month", put.original_month.to_string())
+        .field("previous_sequence", put.previous.map(count))
+        .field("legs", legs(directory, &put.legs))
+        .field("reason", put.reason.as_str())
+}
+
+pub(super) fn invoice<'d>(object: Object<'d>, directory: &'d Directory, issued: &InvoiceIssued) -> Object<'d> {
+    let project = |(project, amount): &(ProjectNo, leasehold_model::Steps)| {
+        Object::new(directory).named("project", *project).field("amount", amount.to_string()).done()
+    };
+    let tax = |line: &TaxLine| {
+        Object::new(directory)
+            .field("rate", line.rate.to_string())
+            .field("posted", line.posted.to_string())
+            .field("net", line.net.to_string())
+            .field("tax", line.tax.to_string())
+            .done()
+    };
+    object
+        .field("number", issued.number.to_string())
+        .field("month", issued.month.to_string())
+        .field("currency", issued.currency.as_str())
+        .field("projects", issued.projects.iter().map(project).collect::<Value>())
+        .field("taxes", issued.taxes.iter().map(tax).collect::<Value>())
+        .field("total", issued.total.to_string())
+        .count("lines", issued.lines)
+        .field("lines_hash", hex::encode(&issued.lines_hash))
+        .instant("due_at", issued.due_at)
+}
+
+pub(super) fn payment<'d>(object: Object<'d>, paid: &PaymentRecorded) -> Object<'d> {
+    object
+        .field("currency", paid.currency.as_str())
+        .field("amount", paid.amount.to_string())
+        .field("invoice", paid.invoice.map(|invoice| invoice.to_string()))
+        .field("reference", paid.reference.as_str())
+        .instant("received_at", paid.received_at)
+}
