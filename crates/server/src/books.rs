@@ -260,21 +260,26 @@ impl BooksService {
         look(&guard(self.keeper.read()).as_ref().ok_or(BooksError::Damaged)?.books)
     }
 
-    /// Waits until everything that is durable now is in the books. Blocks the thread.
-    fn catch_up(&self, size: u64) -> Result<(), Problem> {
+    /// Waits until so many records are in the books. Blocks the thread. Returns whether they are.
+    pub(crate) fn wait_for(&self, size: u64, most: Duration) -> bool {
         let began = Stopwatch::now();
         self.waiting.fetch_add(1, Ordering::Relaxed);
         self.thread.get().into_iter().for_each(Thread::unpark);
         let mut lock = guard(self.grown.0.lock());
-        while self.size.load(Ordering::Acquire) < size && began.elapsed() < CATCH_UP_TIMEOUT && !self.is_stopping() {
+        while self.size.load(Ordering::Acquire) < size && began.elapsed() < most && !self.is_stopping() {
             lock = guard(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
         }
         drop(lock);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        let taken = self.size();
-        if taken >= size {
+        self.size() >= size
+    }
+
+    /// Waits until everything that is durable now is in the books. Blocks the thread.
+    fn catch_up(&self, size: u64) -> Result<(), Problem> {
+        if self.wait_for(size, CATCH_UP_TIMEOUT) {
             return Ok(());
         }
+        let taken = self.size();
         let detail = format!("The books have processed {taken} of {size} records; try again in a few seconds.");
         Err(codes::BOOKS_BEHIND.problem(detail).with("retry_after", 5))
     }

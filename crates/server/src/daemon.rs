@@ -18,6 +18,7 @@ use crate::routes::router;
 use crate::scans::Scans;
 use crate::scrub::{self, ScrubService};
 use crate::settings::Settings;
+use crate::settlement::{self, SettlementService};
 use crate::shares::{ShareLimits, Shares};
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
@@ -27,7 +28,7 @@ use leasehold_engine::{Command, Request};
 use leasehold_journal::disk::Disk;
 use leasehold_journal::{Journal, Keys, Local, MacKey, RealDisk, Recovered, UnprovedTail, private_file};
 use leasehold_model::record::Hash;
-use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
+use leasehold_model::{Identity, Instant, Name, Role, Span, TokenScope};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -176,6 +177,7 @@ impl Daemon {
         }
         let began = cell.time();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
+        settlement::open_if_unused(&cell);
         let missing_segment = journal.missing_segment();
         let scrub = ScrubService::new(&directory.data, scrub_key, files, start.clock, config.scrub.clone());
         let app = assemble(&config, &directory, books_key, cell, journal, keys, scrub, began)?;
@@ -232,6 +234,7 @@ impl Daemon {
         let (router, counters) = (router(&app), Arc::clone(app.metrics.connections()));
         let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
         let losses = tokio::spawn(losses::watch(Arc::downgrade(&app)));
+        let settlement = tokio::spawn(settlement::watch(Arc::downgrade(&app)));
         let after = self.config.engine.idle_node_after;
         let empty = after.map(|after| tokio::spawn(empty_nodes::watch(Arc::downgrade(&app), after)));
         let stopping = async {
@@ -240,7 +243,7 @@ impl Daemon {
             app.live.stop();
         };
         crate::listen::serve(listener, self.tls.clone(), router, self.limits.subscribe(), counters, stopping).await;
-        for task in following.into_iter().chain([losses]).chain(empty) {
+        for task in following.into_iter().chain([losses, settlement]).chain(empty) {
             task.abort();
         }
         drop(app);
@@ -320,6 +323,9 @@ fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
     private_file::replace(&directory.operator_token(), &[secret.as_bytes(), b"\n"])
 }
 
+/// How long after its issue an invoice is due.
+const INVOICES_DUE_AFTER: Span = Span::from_secs(30 * 86_400);
+
 /// The queue of the cell limits all operations together; operators are limited by nothing else.
 fn waiting_shares(total: usize) -> Arc<Shares> {
     Shares::new(ShareLimits { all: usize::MAX, ..ShareLimits::parts_of(total) })
@@ -353,6 +359,7 @@ fn assemble(
         key_history: KeyHistory::default(),
         live,
         books,
+        settlement: SettlementService::new(INVOICES_DUE_AFTER),
         proofs: Proofs::default(),
         scrub: Arc::new(scrub),
         agents: Agents::new(began),

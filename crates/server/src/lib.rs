@@ -47,6 +47,7 @@ mod routes;
 mod scans;
 mod scrub;
 mod settings;
+mod settlement;
 mod shares;
 mod show;
 mod show_allocations;

@@ -44,6 +44,11 @@ impl State {
         &self.ledger
     }
 
+    /// Whether nothing was ever leased, and nothing is claimed.
+    pub fn is_unused(&self) -> bool {
+        self.next_lease == 0 && !self.has_claims(|_| true)
+    }
+
     pub(super) fn fold_ledger_opened(&mut self, opened: &LedgerOpened) -> Folded {
         let ledger = &mut self.ledger;
         if ledger.opened.is_some() {
