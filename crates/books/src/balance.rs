@@ -5,7 +5,8 @@ use crate::chunk::{CHUNK_ROWS, Depth};
 use crate::facts::{Books, BooksError};
 use crate::row::Row;
 use leasehold_meter::{QuantaNs, Window};
-use leasehold_model::{ClassNo, Instant, TenantNo};
+use leasehold_model::rate::Currency;
+use leasehold_model::{Account, ClassNo, Instant, Steps, TenantNo};
 use std::collections::BTreeMap;
 
 /// Totals at one record. It is small: one line for each tenant and class.
@@ -21,6 +22,8 @@ pub struct Balance {
     pub held: Vec<(TenantNo, ClassNo, QuantaNs)>,
     /// Of that, idle capacity of claims that are not released.
     pub idle: Vec<(TenantNo, ClassNo, QuantaNs)>,
+    /// The balances of the ledger, without those that are zero.
+    pub accounts: Vec<(Account, Currency, Steps)>,
 }
 
 impl Books {
@@ -36,7 +39,8 @@ impl Books {
             *idle.entry((row.tenant, row.class)).or_default() += amount;
         });
         let idle = idle.into_iter().map(|((tenant, class), amount)| (tenant, class, amount)).collect();
-        self.sound(Balance { size: self.cursor, stamp, closed: self.closed(), held, idle })
+        let accounts = self.account_balances().filter(|(_, _, balance)| *balance != Steps::ZERO).collect();
+        self.sound(Balance { size: self.cursor, stamp, closed: self.closed(), held, idle, accounts })
     }
 
     /// Some rows in the order in which they were closed, from this one on; none at the end.

@@ -77,6 +77,9 @@ pub(crate) struct LedgerBook {
     pub(crate) tax_rates: BTreeMap<(TenantNo, Month), Decimal>,
     /// Entries that were corrected, with the sequence of the correction.
     pub(crate) corrected: BTreeMap<EntryId, u64>,
+    /// Lines that were corrected by hand, and entries that changed one of them afterwards.
+    pub(crate) corrected_lines: BTreeSet<(ProjectNo, Currency, LineKey)>,
+    pub(crate) changed_lines: Vec<EntryId>,
     pub(crate) disputed: BTreeSet<EntryId>,
     pub(crate) invoices: Vec<InvoiceHead>,
     pub(crate) payments: Vec<Payment>,
@@ -169,7 +172,11 @@ impl LedgerBook {
             let LedgerPosted { through, as_of_size, month, .. } = *posted;
             payer.partial = Some(Partial { through, as_of_size, month, key: last.key.clone() });
         }
-        for line in &posted.lines {
+        for (position, line) in (0u16..).zip(&posted.lines) {
+            let of_line = (project, posted.currency, line.key.clone());
+            if self.corrected_lines.contains(&of_line) {
+                self.changed_lines.push(EntryId { sequence: record.sequence, position });
+            }
             self.book(posted.currency, &line_legs(project, line))?;
             let key = InvoiceLineKey::of_usage(project, &line.key);
             self.month_line((posted.month, tenant, posted.currency), key, line.usage.0, line.posted)?;
@@ -201,6 +208,9 @@ impl LedgerBook {
             let key = InvoiceLineKey::of_correction(project, corrected.original_month, of_line);
             self.month_line(month, key, usage, own)?;
             self.entries += 1;
+        }
+        if let Some(line) = &corrected.line {
+            self.corrected_lines.insert((project, corrected.currency, line.key.clone()));
         }
         if self.corrected.insert(corrected.corrects, record.sequence).is_some() {
             return Err("the entry was corrected before");
@@ -303,7 +313,7 @@ impl Books {
     pub fn settled_through(&self) -> Instant {
         self.ledger.settled_through
     }
-    /// The first month that is not closed.
+    /// The first month that is not closed for ever; while it is being closed, what is new belongs to the next one.
     pub fn first_open_month(&self) -> Month {
         self.ledger.first_open
     }
@@ -338,6 +348,10 @@ impl Books {
     /// The record that corrected an entry.
     pub fn correction_of(&self, entry: EntryId) -> Option<u64> {
         self.ledger.corrected.get(&entry).copied()
+    }
+    /// Entries of usage that changed a line after it had been corrected by hand: somebody should look at both.
+    pub fn changed_after_correction(&self) -> &[EntryId] {
+        &self.ledger.changed_lines
     }
     pub fn is_disputed(&self, entry: EntryId) -> bool {
         self.ledger.disputed.contains(&entry)

@@ -1,12 +1,14 @@
 //! Comparing the books, as of the record at which the pass fixed them, with what was counted from the records.
 
 use crate::differ::differences;
+use crate::entries::Accounts;
 use crate::pass::Finding;
 use crate::tally::{Closed, Stuck, Sums, Tally};
 use leasehold_books::{Balance, BooksError, End, Row};
 use leasehold_meter::QuantaNs;
-use leasehold_model::{ClassNo, Instant, LeaseNo, NodeNo, Record, TenantNo};
-use std::collections::{BTreeMap, VecDeque};
+use leasehold_model::rate::Currency;
+use leasehold_model::{Account, ClassNo, Instant, LeaseNo, NodeNo, Record, Steps, TenantNo};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Access to single rows of the books. Each call may hold a lock, so that none asks for much.
 pub trait BookRows {
@@ -262,8 +264,24 @@ impl Check {
         }
         self.subtract_corrected_claims();
         found.extend(self.totals());
+        found.extend(self.balances());
         self.state = BooksChecked::Compared;
         found
+    }
+
+    /// Balances of the ledger that differ.
+    fn balances(&self) -> Vec<Finding> {
+        let books = self.balance.accounts.iter().map(|(account, currency, balance)| ((*account, *currency), balance.0));
+        let books: Accounts = books.collect();
+        let counted = &self.tally.accounts;
+        let keys: BTreeSet<_> = books.keys().chain(counted.keys()).copied().collect();
+        let balance = |sums: &Accounts, key| Steps(sums.get(key).copied().unwrap_or(0));
+        let pairs = keys.iter().map(|key| (key, balance(&books, key), balance(counted, key)));
+        let differing = pairs.filter(|(_, books, records)| books != records);
+        let what = |((account, currency), books, records): (&(Account, Currency), Steps, Steps)| Finding::Books {
+            what: format!("the balance of {account:?} in {currency} is {books}, but {records} by the records"),
+        };
+        differing.map(what).collect()
     }
 
     /// Totals that differ. The idle capacity of claims is not counted again: what the rows and the open claims say is

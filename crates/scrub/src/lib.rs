@@ -8,6 +8,7 @@
 
 mod check;
 mod differ;
+mod entries;
 mod pass;
 mod saved;
 mod tally;

@@ -5,10 +5,11 @@ use crate::tally::{Lease, OPEN_MAX, Phase, Sums, Tally};
 use leasehold_books::{Balance, End};
 use leasehold_journal::ScrubPlace;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
-use leasehold_model::{ClassNo, Instant, TenantNo};
+use leasehold_model::rate::Currency;
+use leasehold_model::{Account, ClassNo, Instant, Steps, TenantNo};
 
 /// Raised whenever the bytes change their meaning.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 /// More payers and classes than any journal has.
 const SUMS_MAX: usize = 1 << 24;
 /// More allocations that are not over, or corrected ends, than any journal has.
@@ -18,12 +19,13 @@ pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
     let mut out = Vec::with_capacity(4096 + check.tally.open.len() * 72);
     put_varint(VERSION, &mut out);
     place.put(&mut out);
-    let Balance { size, stamp, closed, held, idle } = &check.balance;
+    let Balance { size, stamp, closed, held, idle, accounts } = &check.balance;
     size.put(&mut out);
     stamp.put(&mut out);
     closed.put(&mut out);
     put_sums(&sums_of(held), &mut out);
     put_sums(&sums_of(idle), &mut out);
+    put_list(accounts.iter().map(|(account, currency, balance)| ((*account, *currency), *balance)), &mut out);
     check.next_row.put(&mut out);
     put_sums(&check.idle, &mut out);
     match &check.state {
@@ -45,6 +47,7 @@ pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
     put_list(check.tally.corrected_claims.iter().copied(), &mut out);
     check.tally.evictor.put(&mut out);
     put_list(check.tally.allocations.iter().map(|(number, known)| (*number, *known)), &mut out);
+    put_list(check.tally.accounts.iter().map(|(key, sum)| (*key, Steps(*sum))), &mut out);
     put_list(check.corrections.ends.iter().map(|(lease, end)| (*lease, *end)), &mut out);
     put_list(check.corrections.idle.iter().copied(), &mut out);
     out
@@ -61,7 +64,10 @@ pub(crate) fn get(bytes: &[u8]) -> Option<(ScrubPlace, Check)> {
 fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
     let place = ScrubPlace::get(r)?;
     let (size, stamp, closed) = (u64::get(r)?, Instant::get(r)?, u64::get(r)?);
-    let balance = Balance { size, stamp, closed, held: list_of(get_sums(r)?), idle: list_of(get_sums(r)?) };
+    let (held, idle) = (list_of(get_sums(r)?), list_of(get_sums(r)?));
+    let accounts = get_list::<((Account, Currency), Steps)>(r)?.into_iter();
+    let accounts = accounts.map(|((account, currency), balance)| (account, currency, balance)).collect();
+    let balance = Balance { size, stamp, closed, held, idle, accounts };
     let (next_row, idle) = (u64::get(r)?, get_sums(r)?);
     let state = match r.byte()? {
         0 => BooksChecked::Comparing,
@@ -77,6 +83,7 @@ fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
     tally.corrected_claims = get_list(r)?;
     tally.evictor = Field::get(r)?;
     tally.allocations = get_list(r)?.into_iter().collect();
+    tally.accounts = get_list::<(_, Steps)>(r)?.into_iter().map(|(key, sum)| (key, sum.0)).collect();
     let corrections = Corrections { ends: get_list(r)?.into_iter().collect(), idle: get_list(r)? };
     r.finish()?;
     Ok((place, Check::at(balance, tally, (next_row, idle, corrections), state)))

@@ -3,6 +3,7 @@
 //! What a record means for a lease is written down here a second time, on purpose: an error in the books that follows the
 //! same rule twice would not be noticed (SEMANTICS 2, 4).
 
+use crate::entries::{self, Accounts};
 use leasehold_books::End;
 use leasehold_meter::{QuantaNs, Window};
 use leasehold_model::body::{Body, Granted};
@@ -85,6 +86,8 @@ pub(crate) struct Tally {
     pub(crate) evictor: Option<(u64, TenantNo)>,
     /// Who submitted the allocations that are not over, and the leases of their last attempts.
     pub(crate) allocations: BTreeMap<u64, Submitted>,
+    /// The balances of the ledger.
+    pub(crate) accounts: Accounts,
 }
 
 leasehold_model::fields! {
@@ -115,6 +118,9 @@ impl Tally {
     /// Counts a record; leases that it closes are added to `closed`.
     pub(crate) fn take(&mut self, record: &Record, closed: &mut Vec<Closed>) -> Result<(), Stuck> {
         match &record.body {
+            leasehold_model::ledger_kinds!() => {
+                entries::take(&mut self.accounts, record).map_err(Stuck::Contradiction)?;
+            }
             Body::Granted(granted) => self.grant(record, granted)?,
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
@@ -212,7 +218,6 @@ impl Tally {
             | Body::WindowEnded(_)
             | Body::WindowAnnounced(_)
             | Body::LossSettled(_)
-            | leasehold_model::ledger_kinds!()
             | Body::NodeLost(_)
             | Body::NodeReturned(_)
             | Body::NodeCondition(_)

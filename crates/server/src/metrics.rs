@@ -10,6 +10,7 @@ mod page;
 use crate::listen::Counters;
 use crate::rate::Limiter;
 use crate::scrub::Figures;
+pub use gauges::LedgerFigures;
 use leasehold_api::endpoint::ENDPOINTS;
 use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply, Unsealed};
 use leasehold_engine::{CommandKind, Refusal};
@@ -65,6 +66,7 @@ pub struct Sources<'a> {
     /// The data directory.
     pub data: &'a Path,
     pub scrub: Figures,
+    pub ledger: LedgerFigures,
 }
 
 impl Default for Metrics {
@@ -140,6 +142,7 @@ impl Metrics {
         self.commands(&mut page);
         gauges::journal(&mut page, sources);
         gauges::scrub(&mut page, &sources.scrub);
+        gauges::ledger(&mut page, sources.cell.now(), sources.ledger);
         gauges::cell(&mut page, sources.cell);
         gauges::leases(&mut page, sources.cell.now());
         gauges::allocations(&mut page, sources.cell.now());

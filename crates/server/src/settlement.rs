@@ -4,6 +4,7 @@
 //! back. Whatever is interrupted is continued from the records, by this process or its successor.
 
 use crate::app::App;
+use crate::metrics::LedgerFigures;
 use leasehold_books::{BooksError, PayerPosting, Settlement};
 use leasehold_cell::{Inbox, Reply, Submission, Unsealed};
 use leasehold_engine::command::{IssueInvoice, OpenLedger, PostUsage, SettleHour};
@@ -64,6 +65,11 @@ impl SettlementService {
     /// Why hours that are over are not settled, if something is wrong.
     pub(crate) fn trouble(&self) -> Option<String> {
         self.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn figures(&self, app: &App) -> LedgerFigures {
+        let changed = app.books.with_books(|books| Ok(books.changed_after_correction().len() as u64));
+        LedgerFigures { failing: self.trouble().is_some(), changed_after_correction: changed.unwrap_or_default() }
     }
 }
 

@@ -224,7 +224,7 @@ fn plain(name: &str) -> Of {
         }
         "exact_steps" => ("Exact cost as a fraction of 10^-6 of the currency", text()),
         "posted" => ("Posted amount", text()),
-        "net" => ("Net amount, rounded to the decimals of the currency", text()),
+        "net_amount" => ("Net amount, rounded to the decimals of the currency", text()),
         "tax" => ("Tax", text()),
         "account" => ("Kind of account", text()),
         "leg_amount" => ("Amount; a debit is positive", text()),

@@ -98,7 +98,7 @@ pub(super) fn invoice_project() -> Value {
     object(&["project", "amount=posted"])
 }
 pub(super) fn tax_line() -> Value {
-    object(&["rate", "posted", "net", "tax"])
+    object(&["rate", "posted", "net=net_amount", "tax"])
 }
 pub(super) fn node() -> Value {
     object(&["node"])

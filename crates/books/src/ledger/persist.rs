@@ -29,6 +29,13 @@ impl Field for LedgerBook {
         }
         put_list(self.tax_rates.iter().map(|(key, rate)| (*key, *rate)), out);
         put_list(self.corrected.iter().map(|(entry, by)| (*entry, *by)), out);
+        put_varint(self.corrected_lines.len() as u64, out);
+        for (project, currency, key) in &self.corrected_lines {
+            project.put(out);
+            currency.put(out);
+            key.put(out);
+        }
+        put_list(self.changed_lines.iter().copied(), out);
         put_list(self.disputed.iter().copied(), out);
         put_list(self.invoices.iter().cloned(), out);
         put_list(self.payments.iter().cloned(), out);
@@ -59,6 +66,10 @@ impl Field for LedgerBook {
         }
         ledger.tax_rates = get_list(r)?.into_iter().collect();
         ledger.corrected = get_list::<(EntryId, u64)>(r)?.into_iter().collect();
+        for _ in 0..r.count(1 << 40)? {
+            ledger.corrected_lines.insert((Field::get(r)?, Field::get(r)?, Field::get(r)?));
+        }
+        ledger.changed_lines = get_list(r)?;
         ledger.disputed = get_list(r)?.into_iter().collect();
         ledger.invoices = get_list(r)?;
         ledger.payments = get_list(r)?;

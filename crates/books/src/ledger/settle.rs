@@ -107,7 +107,20 @@ impl Books {
 
     /// What would be posted now, for the hours that are not settled: a draft.
     pub fn unposted(&self, until: Instant) -> Result<Vec<PayerPosting>, BooksError> {
-        let from = self.ledger.settled_through;
-        Ok(self.settlement(Window::new(from, until.max(from)), self.cursor)?.postings)
+        let settled = self.ledger.settled_through;
+        let next = Instant(settled.0.saturating_add(HOUR_NS));
+        let draft = |from: Instant| self.settlement(Window::new(from, until.max(from)), self.cursor);
+        let mut postings = draft(settled)?.postings;
+        // A settlement under way, or interrupted: some payers are posted for the next hour already.
+        let is_ahead = |posting: &PayerPosting| {
+            let first = posting.parts.first().and_then(|part| self.ledger.payers.get(&(part.project, part.currency)));
+            first.is_some_and(|book| book.through == next)
+        };
+        if self.ledger.payers.values().any(|book| book.through == next) {
+            postings.retain(|posting| !is_ahead(posting));
+            postings.extend(draft(next)?.postings.into_iter().filter(is_ahead));
+            postings.sort_by_key(|posting| posting.parts.first().map(|part| (part.project, part.currency)));
+        }
+        Ok(postings)
     }
 }

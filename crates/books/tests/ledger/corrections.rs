@@ -1,6 +1,6 @@
 //! Corrections, entries by hand and disputes.
 
-use crate::world::{EUR, World, name, steps};
+use crate::world::{EUR, World, at, name, steps};
 use leasehold_engine::Command;
 use leasehold_engine::command::{AdjustLedger, DisputeEntry};
 use leasehold_model::{Account, ClassNo, EntryId, Leg, ProjectNo, TenantNo};
@@ -118,4 +118,63 @@ fn entries_by_hand_sum_to_zero_and_stay_with_their_project() {
     assert!(world.books.is_disputed(entry));
     world.ok(dispute(false));
     assert!(!world.books.is_disputed(entry));
+}
+
+/// A line that was corrected by hand changes afterwards: the difference to what the settlement posted follows, and is
+/// pointed out. 36.00 was corrected to 30.00; then the node turns out to have been lost for the last ten minutes, 6.00.
+#[test]
+fn a_corrected_line_that_changes_is_pointed_out() {
+    let (mut world, entry) = posted();
+    world.ok(Command::CorrectEntry(world.correction(entry, Some("30"))));
+    assert!(world.books.changed_after_correction().is_empty());
+    world.wait("11:30");
+    world.lose(0, "10:50");
+    world.wait("12:00").settle();
+    let last = world.entries().pop().expect("some");
+    assert_eq!((last.kind.word(), last.amount().to_string().as_str()), ("usage", "-6.000000"));
+    assert_eq!(world.books.changed_after_correction(), [last.id]);
+    assert_eq!(world.check().owes(0), "24.000000");
+}
+
+/// An entry of a month that has begun while the one before is still open is corrected in its own month.
+#[test]
+fn a_correction_is_not_booked_before_the_month_of_its_usage() {
+    let mut world = World::new();
+    world.wait("12-01 10:00");
+    world.lease(0, 0, 7, 3600, |_| {});
+    world.wait("12-01 11:00").settle();
+    let entry = world.entries()[0].id;
+    world.ok(Command::CorrectEntry(world.correction(entry, None)));
+    assert_eq!(
+        world.told(),
+        "usage 12-01 10:00 2026-12 project-0 36.000000\nreversal 12-01 10:00 2026-12 project-0 -36.000000\n"
+    );
+    // November is invoiced without it.
+    world.close("2026-11");
+    assert!(world.books.invoices().is_empty());
+    world.check();
+}
+
+/// What is posted of an hour that is not settled yet is no part of the draft.
+#[test]
+fn a_draft_counts_nothing_twice() {
+    let mut world = World::new();
+    world.wait("10:00").settle();
+    world.lease(0, 0, 7, 7200, |_| {});
+    world.lease(1, 1, 7, 7200, |_| {});
+    world.wait("11:00");
+    let settlement = world.books.next_settlement().expect("readable").expect("an hour is over");
+    assert!(!world.post(settlement, 1));
+    world.wait("11:30");
+    let draft = world.books.unposted(at("11:30")).expect("readable");
+    let lines: Vec<String> = draft
+        .iter()
+        .flat_map(|posting| &posting.parts)
+        .flat_map(|part| {
+            part.lines
+                .iter()
+                .map(|line| format!("{} {} {}", part.project, &line.key.hour.to_string()[11..16], line.exact))
+        })
+        .collect();
+    assert_eq!(lines, ["project-0 11:00 18000000/1", "project-1 10:00 36000000/1", "project-1 11:00 18000000/1"]);
 }

@@ -209,7 +209,7 @@ impl Draft<'_> {
             }
             None => (Steps::ZERO, payer.residual),
         };
-        let month = ledger.open_month();
+        let month = ledger.open_month().max(correct.original_month);
         let all = Steps::sum([payer.unbilled_in(month), back, forth, rounding]);
         all.ok_or(Refusal::AmountTooLarge)?;
         let body = LedgerCorrected {
@@ -220,7 +220,8 @@ impl Draft<'_> {
             previous: correct.previous,
             line: correct.line.clone(),
             reversal: correct.reversal.clone(),
-            replacement: correct.replacement.clone(),
+            // Nothing in place of the entry, however it is written.
+            replacement: correct.replacement.iter().filter(|leg| leg.amount != Steps::ZERO).copied().collect(),
             rounding,
             residual,
             reason: correct.reason.clone(),
@@ -234,9 +235,10 @@ impl Draft<'_> {
         let ledger = self.open_ledger()?;
         let tenant = self.state().project(project).map(|found| found.tenant);
         let tenant = tenant.filter(|tenant| self.may_see(*tenant)).ok_or(Refusal::UnknownProject { project })?;
-        let month = ledger.open_month();
-        let original_month = adjust.original_month.unwrap_or(month.min(Month::of(self.now)));
+        let original_month = adjust.original_month.unwrap_or(ledger.open_month().min(Month::of(self.now)));
         self.check_original(ledger, original_month)?;
+        // Not before the month that it is about: that month's invoice is the first that can have it.
+        let month = ledger.open_month().max(original_month);
         if adjust.legs.is_empty() {
             return Err(Refusal::Unbalanced);
         }

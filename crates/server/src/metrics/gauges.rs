@@ -53,6 +53,35 @@ pub(super) fn scrub(page: &mut Page, scrub: &Figures) {
     page.counter("scrub_passes_total", "Passes of the scrub that were completed since the start.").set(scrub.passes);
 }
 
+/// What the page says about the ledger beyond the state of the engine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LedgerFigures {
+    /// The last settlement stopped before it was done.
+    pub failing: bool,
+    /// Entries that changed a line after it had been corrected by hand.
+    pub changed_after_correction: u64,
+}
+
+pub(super) fn ledger(page: &mut Page, now: &Now, figures: LedgerFigures) {
+    let (opened, settled, closing, invoices, disputes) = now.read(|state| {
+        let ledger = state.ledger();
+        let invoices = ledger.invoices + ledger.credit_notes;
+        (ledger.opened, ledger.settled_through, ledger.closing.is_some(), invoices, ledger.disputed.len() as u64)
+    });
+    page.gauge("ledger_open", "1 if usage is posted.").set(u64::from(opened.is_some()));
+    if opened.is_some() {
+        page.gauge("ledger_settled_time_seconds", "Usage before this instant is posted, in seconds since 1970.")
+            .nanoseconds(settled.0);
+    }
+    page.gauge("ledger_settlement_failing", "1 if the last settlement stopped before it was done.")
+        .set(u64::from(figures.failing));
+    page.gauge("ledger_period_closing", "1 while a month is being closed.").set(u64::from(closing));
+    page.gauge("ledger_invoices", "Invoices and credit notes that were issued.").set(invoices);
+    page.gauge("ledger_disputes", "Entries that are disputed.").set(disputes);
+    page.gauge("ledger_corrected_lines_changed", "Entries that changed a line after it had been corrected by hand.")
+        .set(figures.changed_after_correction);
+}
+
 pub(super) fn cell(page: &mut Page, cell: &Cell) {
     let stats = cell.stats();
     page.gauge("queue_length", "Operations that wait for the engine.").set(cell.queued() as u64);

@@ -117,6 +117,7 @@ impl Scene {
             books: 1,
             data: Path::new("/"),
             scrub: Figures::default(),
+            ledger: LedgerFigures::default(),
         };
         self.metrics.render(&sources)
     }

@@ -64,6 +64,7 @@ pub(super) async fn metrics(context: Context) -> Answer {
             books: app.books.size(),
             data: &app.data,
             scrub: app.scrub.figures(),
+            ledger: app.settlement.figures(&app),
         };
         app.metrics.render(&sources)
     });
