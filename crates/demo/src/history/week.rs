@@ -9,7 +9,8 @@ use super::writer::Writer;
 use crate::dice::Dice;
 use crate::problem::Problem;
 use leasehold_engine::command::{
-    ConfirmTeardown, LeaseList, LoseNode, PutQuota, RegisterAgent, ReleaseOne, RenewOne, Revoke, UpdateTenant,
+    ConfirmTeardown, LeaseList, LoseNode, OpenLedger, PutQuota, RegisterAgent, ReleaseOne, RenewOne, Revoke,
+    UpdateTenant,
 };
 use leasehold_engine::{Command, Lease, Phase, Request};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
@@ -86,6 +87,8 @@ impl Week {
             hung: None,
             lost: None,
         };
+        // The daemon posts the hours of the week when it starts.
+        week.operate(Command::OpenLedger(OpenLedger { from: None }))?;
         for command in missing(week.writer.state(), burst_ttl) {
             week.operate(command)?;
         }
