@@ -135,38 +135,6 @@ impl Story {
         story
     }
 
-    /// A story that goes on after these records.
-    #[allow(dead_code, reason = "for the frozen journals")]
-    pub(crate) fn after(records: Vec<leasehold_model::Record>) -> Self {
-        let mut names = Names::default();
-        records.iter().for_each(|record| names.meet(record));
-        let world = World::after(records);
-        for (number, user) in world.state().users() {
-            let tenant = world.state().tenant(user.tenant).expect("a tenant");
-            names.users.insert(format!("{}/{}", tenant.settings.name.as_str(), user.name.as_str()), number);
-        }
-        Self { world, names, text: String::new(), quotas: BTreeMap::new() }
-    }
-
-    /// What a start found out about the journal, at the time of a line.
-    #[allow(dead_code, reason = "for the frozen journals")]
-    pub(crate) fn recovered(&mut self, time: &str, found: Vec<leasehold_model::Body>) {
-        let now = self.names.read_time(time);
-        for body in found {
-            let records = self.world.recovered(now, body);
-            self.tell(&records);
-        }
-    }
-
-    /// A request that a line cannot express.
-    #[allow(dead_code, reason = "for the frozen journals")]
-    pub(crate) fn decide(&mut self, time: &str, request: &Request) {
-        let now = self.names.read_time(time);
-        let (answer, records) = self.world.step(now, request);
-        answer.expect("a command that is not refused");
-        self.tell(&records);
-    }
-
     pub(crate) fn play(&mut self, story: &str) {
         for line in story.lines().map(str::trim).filter(|line| !line.is_empty()) {
             self.line(line);
@@ -379,8 +347,8 @@ impl Story {
             "reserve" => {
                 let nodes = line.words.iter().map(|node| self.node(node)).collect();
                 let [from, until] = ["from", "until"].map(|at| line.options.get(at).map(|at| self.names.read_time(at)));
-                let (until, reason) = (until.expect("an end"), line.name("reason"));
-                Command::ReserveNodes(ReserveNodes { nodes, from, until, reason })
+                let until = until.expect("an end");
+                Command::ReserveNodes(ReserveNodes { nodes, from, until, reason: line.name("reason") })
             }
             "unreserve" => Command::UnreserveNodes(WindowNo(first.parse().expect("the number of a window"))),
             "giveback" => Command::ReleaseNodes(line.words.iter().map(|node| self.node(node)).collect()),
@@ -478,8 +446,7 @@ impl Story {
                 when_over_quota: line
                     .options
                     .get("over")
-                    .map(cleared_or)
-                    .map(|word| word.map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
+                    .map(|text| cleared_or(text).map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
             },
         }
     }
@@ -548,8 +515,8 @@ impl Story {
                 node: given.map(NodeNo).or(state.node_named(label)),
                 name: called,
                 pool: self.pool(line.options.get("pool").unwrap_or(&"main")),
-                rack: line.options.get("rack").map(|rack| name(rack)),
-                zone: line.options.get("zone").map(|zone| name(zone)),
+                rack: line.name("rack"),
+                zone: line.name("zone"),
                 labels: line.labels(),
                 teardown: if line.flag("immediate") { TeardownMode::Immediate } else { TeardownMode::Confirmed },
                 capacity: self.asks(line),
