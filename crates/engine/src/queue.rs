@@ -245,10 +245,11 @@ impl crate::state::State {
         pools.map(|(_, pool)| pool.queue.requeue_limit).min().unwrap_or(PoolQueue::default().requeue_limit)
     }
 
-    /// Whether a lease was held long enough to be evicted (SEMANTICS 11).
+    /// Whether a lease was held long enough to be evicted (SEMANTICS 11), as of the last whole minute: the same pass
+    /// made again in that minute decides the same.
     pub(crate) fn ran_long_enough(&self, lease: &Lease, now: Instant) -> bool {
         let least = self.pool(lease.pool).map_or(Span::ZERO, |pool| pool.queue.min_runtime_before_eviction);
-        lease.granted_at.saturating_add(least) <= now
+        least == Span::ZERO || lease.granted_at.saturating_add(least) <= minute_begin(now)
     }
 
     /// Whether some pool protects young leases, so that an eviction can become possible by the passing of time.

@@ -20,7 +20,7 @@ use crate::lease::{Lease, LeaseTable, Phase};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::pool_access::PoolAccesses;
-use crate::queue::Queue;
+use crate::queue::{Queue, minute_begin};
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
@@ -81,7 +81,7 @@ pub struct Tenant {
     pub tag: Option<u32>,
     pub(crate) quotas: Vec<QuotaNo>,
     pub leases: u32,
-    /// Quanta evicted on its behalf within the last hour, with the instant of each eviction.
+    /// Quanta evicted on its behalf that still count, with the instant of each eviction.
     pub(crate) evictions: Vec<(Instant, u64)>,
     pub budgets: Budgets,
     pub(crate) spent: Box<Spent>,
@@ -90,15 +90,21 @@ pub struct Tenant {
 /// How long an eviction counts against the limit of the tenant that caused it.
 const EVICTIONS_KEPT: Span = Span::from_secs(3600);
 
+/// Whether an eviction still counts in the minute of `now`.
+fn counts_in(eviction: Instant, now: Instant) -> bool {
+    eviction.saturating_add(EVICTIONS_KEPT) > minute_begin(now)
+}
+
 impl Tenant {
-    /// Quanta evicted on its behalf within the hour before `now`.
+    /// Quanta evicted on its behalf within the hour before the minute of `now`, and in that minute: the limit allows
+    /// more only when a new minute begins.
     pub fn evicted(&self, now: Instant) -> u64 {
-        let kept = self.evictions.iter().filter(|(at, _)| at.saturating_add(EVICTIONS_KEPT) > now);
+        let kept = self.evictions.iter().filter(|(at, _)| counts_in(*at, now));
         kept.map(|(_, quanta)| *quanta).fold(0, u64::saturating_add)
     }
 
     pub(crate) fn evict(&mut self, stamp: Instant, quanta: u64) {
-        self.evictions.retain(|(at, _)| at.saturating_add(EVICTIONS_KEPT) > stamp);
+        self.evictions.retain(|(at, _)| counts_in(*at, stamp));
         self.evictions.push((stamp, quanta));
     }
 }

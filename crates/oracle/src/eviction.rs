@@ -3,6 +3,7 @@
 use crate::allocation::Allocation;
 use crate::gang::{Allow, Occupancy, Within, within};
 use crate::lease::{Lease, Phase};
+use crate::queue::last_minute;
 use crate::quota::Demand;
 use crate::world::World;
 use leasehold_model::body::ReplicaPlacement;
@@ -208,17 +209,18 @@ impl World {
         let members: Vec<&Lease> = self.leases.iter().filter(|l| l.phase.is_held() && unit_of(l) == unit).collect();
         let ran = |lease: &&Lease| {
             let least = self.pool_queue(lease.pool).min_runtime_before_eviction;
-            lease.granted_at.saturating_add(least) <= now
+            least == Span::ZERO || lease.granted_at.saturating_add(least) <= last_minute(now)
         };
         let may = members.iter().all(|lease| lease.phase == Phase::Active && !lease.sensitive && ran(lease));
         let ends = members.iter().map(|lease| lease.expires_at).max()?;
         may.then_some((members[0].priority, ends, members[0].number, unit))
     }
 
-    /// Whether a tenant may evict that much more; evictions of the last hour count.
+    /// Whether a tenant may evict that much more; evictions of the hour before this minute count, and those in it.
     pub(crate) fn may_evict(&self, tenant: TenantNo, quanta: u64, now: Instant) -> bool {
         let hour = Span::from_secs(3600);
-        let lately = self.evictions.iter().filter(|(of, at, _)| *of == tenant && at.saturating_add(hour) > now);
+        let lately =
+            self.evictions.iter().filter(|(of, at, _)| *of == tenant && at.saturating_add(hour) > last_minute(now));
         let sum: u64 = lately.map(|(_, _, quanta)| quanta).sum();
         let limit = self.tenants.get(&tenant).and_then(|tenant| tenant.settings.max_evicted_quanta_per_hour);
         limit.is_none_or(|limit| sum + quanta <= limit)

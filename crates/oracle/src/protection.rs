@@ -3,7 +3,7 @@
 use crate::allocation::Allocation;
 use crate::gang::{Occupancy, within};
 use crate::lease::{Lease, Phase};
-use crate::queue::{Guard, Heads, Line, minute_of};
+use crate::queue::{Guard, Heads, Line, last_minute};
 use crate::violation::{Checked, demand};
 use crate::world::{Node, World};
 use leasehold_model::body::{HeadProtected, QueueChanged};
@@ -66,7 +66,7 @@ impl World {
     pub(crate) fn head_to_protect(&self, heads: &Heads, now: Instant) -> Option<(AllocationNo, Vec<NodeNo>)> {
         heads.values().find_map(|rank| {
             let waits = &self.allocations[&rank.3];
-            let minute = Instant(minute_of(now) * 60_000_000_000);
+            let minute = last_minute(now);
             let is_late = waits.queued_at.saturating_add(self.head_wait_max) < minute;
             if !is_late || !waits.protected_on.is_empty() {
                 return None;

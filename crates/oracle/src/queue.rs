@@ -219,6 +219,11 @@ impl World {
     }
 }
 
+/// The beginning of the minute.
+pub(crate) fn last_minute(now: Instant) -> Instant {
+    Instant(minute_of(now) * 60_000_000_000)
+}
+
 pub(crate) fn minute_of(now: Instant) -> u64 {
     now.0 / 60_000_000_000
 }

@@ -361,7 +361,10 @@ impl World {
         };
         let quota = &self.quotas[&number];
         let per_node = quota.put.scope.node == NodeScope::Each && quota.put.measure != Measure::Nodes;
-        let Some((last, others)) = places.split_last().filter(|_| !per_node) else { return cause };
+        // Replicas outside its scope count nothing.
+        let inside: Vec<NodeInPool> =
+            places.iter().copied().filter(|place| is_within(&quota.put.scope, *place)).collect();
+        let Some((last, others)) = inside.split_last().filter(|_| !per_node) else { return cause };
         let (used, all) = self.use_and_request(quota, demand, Some(*last), others);
         self.denial(number, quota, used, all.max(requested), limit)
     }

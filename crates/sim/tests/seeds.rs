@@ -166,6 +166,8 @@ fn regressions() {
         (2000, "a renewal beside a ceiling that it has nothing to do with was expected to move the queue"),
         (4611, "a release of parts of a gang beside whole ones completed an allocation and kept its leases"),
         (4580, "a renewal made another eviction possible, and only an engine that was restored decided it"),
+        (4176, "the figures of a gang's denial were expected to count a replica outside the quota's pool"),
+        (15_964, "a torn first batch of a segment after a snapshot at its beginning left a journal without segments"),
         (3589, "a node without a rack counted for a gang whose replicas lie in racks of their own"),
     ] {
         run_seed(seed, 300).unwrap_or_else(|failure| panic!("{what} is back: {failure}"));

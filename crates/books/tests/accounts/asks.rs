@@ -53,7 +53,7 @@ impl Asker {
         let drawn = match dice.below(8) {
             0..3 => at,
             3 => at + 1,
-            4 => at - 1,
+            4 => at.saturating_sub(1),
             5 => at / hour * hour,
             6 => at.saturating_sub(dice.below(3_600_000_000_000)),
             _ => 0,

@@ -4,6 +4,7 @@ mod asks;
 mod capacity;
 mod directed;
 mod files;
+mod frozen;
 mod history;
 mod random;
 mod spice;

@@ -455,6 +455,37 @@ fn a_gang_is_refused_in_its_own_figures() {
     );
 }
 
+/// Replicas that are placed outside the scope of a quota do not count in the figures of its denial.
+#[test]
+fn a_gang_is_refused_in_the_figures_of_its_replicas_in_the_scope() {
+    check_on(
+        "
+        0 op class gpu kind=gpu per=1
+        0 op pool main
+        0 op pool other
+        0 op node n1 gpu 4
+        0 op node n2 gpu 4 pool=other
+        0 op node n3 gpu 4 pool=other
+        0 op tenant a
+        0 op project a/a
+        ",
+        "
+        0 op quota in_main a count=nodes pool=main hard=0
+        0 op quota in_other a count=nodes pool=other hard=0
+        0 a submit gpu 4 x=3
+        0 op quota in_main hard=1
+        0 a submit gpu 4 x=3
+        ",
+        expect![[r#"
+            0 a quota in_main: hard 0
+            0 a quota in_other: hard 0
+            0 a denied: in_main used 0, requested 1, limit 0
+            0 a quota in_main: hard 1
+            0 a denied: in_other used 0, requested 2, limit 0
+        "#]],
+    );
+}
+
 /// What another project's was, and how it ended, is its own business.
 #[test]
 fn one_that_is_over_is_known_to_its_own_project_only() {

@@ -74,6 +74,84 @@ fn a_young_lease_is_not_evicted() {
     );
 }
 
+/// Whether a lease was held long enough is taken at the last whole minute: all decisions of a minute see the same, also
+/// those of an engine that was restored in between.
+#[test]
+fn a_lease_becomes_old_enough_with_a_new_minute() {
+    check_on(
+        TWO,
+        "
+        0 op pool main grace=0s minrun=20s
+        0 b grant gpu 4 prio=scavenger ttl=5h
+        0 b grant gpu 4 prio=scavenger ttl=5h
+        1 a submit gpu 4 wall=3h
+        2
+        25 b submit gpu 1 prio=scavenger wall=1h
+        26 show allocs
+        60
+        ",
+        expect![[r#"
+            0 - pool.put
+            0 - pool.queue_put
+            0 b granted #0 gpu 4[0,1,2,3] on n1 to 18000 scavenger
+            0 b granted #1 gpu 4[0,1,2,3] on n2 to 18000 scavenger
+            1 a @1 submitted
+            25 b @2 submitted
+              @1 pending
+              @2 pending
+            60 - evicts #0 for @1 on n1
+            60 b revoked #0, grace 0s (preempted)
+            60 b teardown of #0, grace_ended, closed
+            60 a @1 placed, attempt 1
+            60 a granted #2 gpu 4[0,1,2,3] on n1 to 10860
+        "#]],
+    );
+}
+
+/// So are the evictions of the last hour that count against the limit of a tenant.
+#[test]
+fn an_eviction_leaves_the_hour_with_a_new_minute() {
+    check_on(
+        TWO,
+        "
+        0 op pool main grace=0s
+        0 op update a evicted=4
+        0 b grant gpu 4 prio=scavenger ttl=5h
+        0 b grant gpu 4 prio=scavenger ttl=5h
+        1 a submit gpu 4 wall=3h
+        2
+        3 a submit gpu 4 wall=3h
+        4
+        3600
+        3605 b submit gpu 1 prio=scavenger wall=1h
+        3606 show allocs
+        3660
+        ",
+        expect![[r#"
+            0 - pool.put
+            0 a tenant.put
+            0 b granted #0 gpu 4[0,1,2,3] on n1 to 18000 scavenger
+            0 b granted #1 gpu 4[0,1,2,3] on n2 to 18000 scavenger
+            1 a @1 submitted
+            2 - evicts #0 for @1 on n1
+            2 b revoked #0, grace 0s (preempted)
+            2 b teardown of #0, grace_ended, closed
+            2 a @1 placed, attempt 1
+            2 a granted #2 gpu 4[0,1,2,3] on n1 to 10802
+            3 a @2 submitted
+            3605 b @3 submitted
+              @1 running attempt 1, holds 1
+              @2 pending
+              @3 pending
+            3660 - evicts #1 for @2 on n2
+            3660 b revoked #1, grace 0s (preempted)
+            3660 b teardown of #1, grace_ended, closed
+            3660 a @2 placed, attempt 1
+            3660 a granted #3 gpu 4[0,1,2,3] on n2 to 14460
+        "#]],
+    );
+}
+
 #[test]
 fn an_allocation_is_requeued_only_so_often() {
     check_on(

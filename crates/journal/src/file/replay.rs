@@ -113,6 +113,21 @@ pub(super) struct Replay<'a> {
 
 impl Replay<'_> {
     pub(super) fn run(&self, start: Position) -> Result<Replayed, Stop> {
+        let (segments, size) = (&self.survey.segments, start.size());
+        let first = segments.partition_point(|header| header.first_sequence <= size).saturating_sub(1);
+        let replayed = self.run_from(first, start.clone())?;
+        if replayed.last.is_some() || size == 0 {
+            return Ok(replayed);
+        }
+        // Nothing counts in the segment that begins at the start: the last record is in the one before it.
+        match first.checked_sub(1) {
+            Some(before) => self.run_from(before, start),
+            None => Err(Stop::Refused(OpenError::MissingSegment { segment: segments[first].number - 1 })),
+        }
+    }
+
+    /// Replays from a start that lies in this segment or at its end.
+    fn run_from(&self, first: usize, start: Position) -> Result<Replayed, Stop> {
         let mut replayed = Replayed {
             fold: Fold::new(&self.anchor.origin, start, None),
             last: None,
@@ -123,8 +138,6 @@ impl Replay<'_> {
         };
         self.meet_anchor(&mut replayed.fold)?;
         let segments = &self.survey.segments;
-        let size = replayed.fold.size();
-        let first = segments.partition_point(|header| header.first_sequence <= size).saturating_sub(1);
         let mut sequence = 0;
         for (at, header) in segments.iter().enumerate().skip(first) {
             match self.segment(&mut replayed, header, segments.get(at + 1)) {

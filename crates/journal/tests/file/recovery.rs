@@ -76,6 +76,30 @@ fn a_torn_beginning_of_a_segment_counts_as_not_begun() {
     assert_eq!(code(open_image(&broken, &keys)), "journal_corrupt");
 }
 
+/// Verification begins where the torn segment does, and so reads no batch of it: the last record is in the segment before.
+#[test]
+fn a_torn_beginning_of_a_segment_is_cut_off_after_a_snapshot_at_its_beginning() {
+    let keys = keys();
+    let disk = FaultyDisk::default();
+    let journal = create(&disk, &keys);
+    append(&journal, &keys, 9);
+    append(&journal, &keys, 9);
+    let checkpoint = journal.checkpoint(stamp(0)).unwrap().unwrap();
+    journal.put_snapshot(&checkpoint.position, b"state").unwrap();
+    append(&journal, &keys, 9);
+    let image = disk.image();
+    let second = "journal/00000002.seg";
+    for cut in [0, 50, 96, 150, end_of_bytes(&image[second]) - 1] {
+        let mut image = image.clone();
+        image.get_mut(second).unwrap()[cut..].fill(0);
+        let (journal, recovered) = open_image(&image, &keys).unwrap();
+        assert_eq!((recovered.size, recovered.verified_from), (18, 18), "cut at {cut}");
+        check_records(&journal, &keys, 18);
+        append(&journal, &keys, 9);
+        check_records(&journal, &keys, 27);
+    }
+}
+
 #[test]
 fn a_clean_stop_leaves_no_padding() {
     let keys = keys();

@@ -1,8 +1,9 @@
 //! What the frozen journals hold: every kind of record, and the cases that are easy to fold otherwise.
 
 use crate::{Frozen, folded, root};
-use leasehold_model::body::Body;
-use leasehold_model::{AllocationNo, LimitKind, NodeNo, Record};
+use leasehold_model::body::{Body, Correlation, QuotaPut};
+use leasehold_model::rate::Period;
+use leasehold_model::{AllocationNo, AttemptEnd, DenyCause, HolderScope, LimitKind, NodeNo, PoolAccess, Record};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
@@ -11,29 +12,115 @@ fn every_kind_of_record_is_there() {
     all.push(Frozen::open(&root().join("never-written/preempted")));
     let found: BTreeSet<&str> =
         all.iter().flat_map(|frozen| &frozen.records).map(|record| record.body.word()).collect();
-    // Kinds of later versions: journals that hold them are frozen with the version that brings them.
-    let later = [
-        "lease.end_corrected",
-        "claim.end_corrected",
-        "node.loss_settled",
-        "pool.queue_put",
-        "quota.until_reached",
-        "reservation.taken_over",
-        "allocation.hold_set",
-        "allocation.hold_cleared",
-        "allocation.changed",
-        "node.empty",
-        "journal.restored",
-        "window.put",
-        "window.started",
-        "window.ended",
-        "lease.window_announced",
-        "head.protected",
-        "project.pool_put",
-        "settings.queue_changed",
-    ];
+    // Kinds of a later version: journals that hold them are frozen with the version that brings them.
+    let later: [&str; 0] = [];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");
+    }
+}
+
+/// Whether a record has something that rules version 4 added to a kind that was there before.
+type Has = fn(&Record) -> bool;
+
+const ADDED: &[(&str, Has)] = &[
+    ("tenant: contact", |r| matches!(&r.body, Body::TenantPut(b) if b.settings.contact.is_some())),
+    ("tenant: when_over_quota", |r| matches!(&r.body, Body::TenantPut(b) if b.settings.when_over_quota.is_some())),
+    ("quota: kind", |r| quota(r, |b| b.scope.further.kind.is_some())),
+    ("quota: one user", |r| quota(r, |b| matches!(b.scope.further.user, Some(HolderScope::One(_))))),
+    ("quota: each user", |r| quota(r, |b| b.scope.further.user == Some(HolderScope::Each))),
+    ("quota: each app instance", |r| quota(r, |b| b.scope.further.app_instance == Some(HolderScope::Each))),
+    ("quota: and_above", |r| quota(r, |b| b.scope.further.and_above)),
+    ("quota: temporary", |r| quota(r, |b| b.temporary.is_some())),
+    ("quota: evict_own_lower", |r| quota(r, |b| b.evict_own_lower)),
+    (
+        "denied: a quota on a kind",
+        |r| matches!(&r.body, Body::Denied(b) if matches!(b.cause, DenyCause::KindQuota { .. })),
+    ),
+    (
+        "allocation denied: a quota on a kind",
+        |r| matches!(&r.body, Body::AllocationDenied(b) if matches!(b.cause, DenyCause::KindQuota { .. })),
+    ),
+    (
+        "allocation denied: when_over_quota",
+        |r| matches!(&r.body, Body::AllocationDenied(b) if b.when_over_quota.is_some()),
+    ),
+    ("submitted: when_over_quota", |r| matches!(&r.body, Body::AllocationSubmitted(b) if b.when_over_quota.is_some())),
+    ("submitted: node", |r| matches!(&r.body, Body::AllocationSubmitted(b) if b.node.is_some())),
+    ("submitted: references", |r| {
+        matches!(r.body, Body::AllocationSubmitted(_)) && r.hcl_entry.is_some() && r.dra_claim_id.is_some()
+    }),
+    ("granted: capped_by_window", |r| matches!(&r.body, Body::Granted(b) if b.capped_by_window.is_some())),
+    (
+        "granted: references of an allocation",
+        |r| matches!(&r.body, Body::Granted(b) if b.allocation.is_some() && r.hcl_entry.is_some()),
+    ),
+    ("decided: headroom", |r| matches!(&r.body, Body::PreemptionDecided(b) if b.headroom.is_some())),
+    ("expired: belongs_to", |r| matches!(&r.body, Body::Expired(b) if b.belongs_to.is_some())),
+    (
+        "revoked: belongs_to an allocation",
+        |r| matches!(&r.body, Body::Revoked(b) if b.belongs_to.is_some_and(|of| of.allocation.is_some())),
+    ),
+    ("revoked: a given correlation ID", |r| {
+        matches!(&r.body, Body::Revoked(b)
+            if matches!(b.belongs_to.map(|of| of.correlation), Some(Correlation::Given(_))))
+    }),
+    ("teardown started: belongs_to", |r| matches!(&r.body, Body::TeardownStarted(b) if b.belongs_to.is_some())),
+    ("torn down: belongs_to", |r| matches!(&r.body, Body::TornDown(b) if b.belongs_to.is_some())),
+    ("fenced: belongs_to", |r| matches!(&r.body, Body::Fenced(b) if b.belongs_to.is_some())),
+    ("unfenced: belongs_to", |r| matches!(&r.body, Body::Unfenced(b) if b.belongs_to.is_some())),
+    ("unfenced: reason", |r| matches!(&r.body, Body::Unfenced(b) if b.reason.is_some())),
+    ("drained: reason", |r| matches!(&r.body, Body::NodeDrained(b) if b.reason.is_some())),
+    ("resumed: reason", |r| matches!(&r.body, Body::NodeResumed(b) if b.reason.is_some())),
+    ("hold: reason", |r| matches!(&r.body, Body::AllocationHoldSet(b) if b.reason.is_some())),
+    ("hold: by an operator", |r| matches!(&r.body, Body::AllocationHoldSet(b) if b.by_operator)),
+    ("window: reason", |r| matches!(&r.body, Body::WindowPut(b) if b.reason.is_some())),
+    ("window: cancelled before it began", |r| matches!(&r.body, Body::WindowEnded(b) if b.cancelled && !b.begun)),
+    ("window: cancelled after it began", |r| matches!(&r.body, Body::WindowEnded(b) if b.cancelled && b.begun)),
+    ("window announced: reason", |r| matches!(&r.body, Body::WindowAnnounced(b) if b.reason.is_some())),
+    ("window announced: cancelled", |r| matches!(&r.body, Body::WindowAnnounced(b) if b.cancelled.is_some())),
+    ("claimed: until", |r| matches!(&r.body, Body::NodesClaimed(b) if b.until.is_some())),
+    ("released: claim", |r| matches!(&r.body, Body::NodesReleased(b) if b.claim.is_some())),
+    ("wiped: claim", |r| matches!(&r.body, Body::NodeWiped(b) if b.claim.is_some())),
+    ("quarantined: claim", |r| matches!(&r.body, Body::NodeQuarantined(b) if b.claim.is_some())),
+    ("failed: failed_start", |r| matches!(&r.body, Body::AllocationFailed(b) if b.end == AttemptEnd::FailedStart)),
+    ("prices: per hour", |r| matches!(&r.body, Body::RateCardPut(b) if b.prices.periods.kinds.contains(&Period::Hour))),
+    (
+        "prices: a class per day",
+        |r| matches!(&r.body, Body::RateCardPut(b) if b.prices.periods.classes.iter().any(|of| of.1 == Period::Day)),
+    ),
+    ("access: paused", |r| matches!(&r.body, Body::ProjectPoolPut(b) if b.access == PoolAccess::Paused)),
+    ("access: deprioritised", |r| matches!(&r.body, Body::ProjectPoolPut(b) if b.access == PoolAccess::Deprioritised)),
+    (
+        "taken over: nothing new is evicted",
+        |r| matches!(&r.body, Body::ReservationTakenOver(b) if b.victims.0.is_empty() && !b.awaited.0.is_empty()),
+    ),
+];
+
+fn quota(record: &Record, has: impl Fn(&QuotaPut) -> bool) -> bool {
+    matches!(&record.body, Body::QuotaPut(put) if has(put))
+}
+
+#[test]
+fn everything_that_rules_4_added_is_there() {
+    let all = folded();
+    let of_rules_4: Vec<&Frozen> = all.iter().filter(|frozen| frozen.name.starts_with("rules-4/")).collect();
+    let records = || of_rules_4.iter().flat_map(|frozen| &frozen.records);
+    let missing: Vec<&str> = ADDED.iter().filter(|(_, has)| !records().any(has)).map(|(what, _)| *what).collect();
+    assert!(missing.is_empty(), "no frozen journal holds these: {missing:#?}");
+}
+
+/// Journals of rules version 3 that a process with rules version 4 took over: from then on claimed nodes count whole.
+#[test]
+fn journals_are_taken_over_by_later_rules() {
+    for name in ["rules-4/upgraded", "rules-4/upgraded-burst"] {
+        let rules: Vec<u32> = named(name)
+            .iter()
+            .filter_map(|record| match &record.body {
+                Body::Started(started) => Some(started.rules_version),
+                _ => None,
+            })
+            .collect();
+        assert!(rules.starts_with(&[3]) && rules.ends_with(&[4]), "{name}: {rules:?}");
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod books;
 mod contents;
+mod further;
 mod state;
 
 use leasehold_books::Keeper;
@@ -12,7 +13,7 @@ use leasehold_cell::{Core, ManualClock, StartOptions, replay as fold, take_snaps
 use leasehold_engine::{Replayed, State, replay};
 use leasehold_journal::{FileJournal, Head, Journal, Keys, Local, Options, RealDisk, Secret};
 use leasehold_model::body::Body;
-use leasehold_model::{AttemptEnd, Instant, Name, RULES_VERSION, Record};
+use leasehold_model::{AttemptEnd, FORMAT_VERSION, Instant, Name, RULES_VERSION, Record};
 use leasehold_tlog::SigningKey;
 use leasehold_verify::{Trust, verify};
 use serde_json::Value;
@@ -57,6 +58,8 @@ fn name_of(path: &Path) -> String {
 /// One journal: where it is kept, a copy of its data directory, and its records.
 pub(crate) struct Frozen {
     pub(crate) name: String,
+    /// The rules version of its last decisions.
+    rules: u32,
     path: PathBuf,
     copy: TempDir,
     pub(crate) records: Vec<Record>,
@@ -64,12 +67,14 @@ pub(crate) struct Frozen {
 
 impl Frozen {
     fn open(path: &Path) -> Self {
-        let name = format!("{}/{}", name_of(path.parent().unwrap()), name_of(path));
+        let folder = name_of(path.parent().unwrap());
+        let rules = folder.strip_prefix("rules-").map_or(0, |version| version.parse().unwrap());
+        let name = format!("{folder}/{}", name_of(path));
         let copy = tempfile::tempdir().unwrap();
         copy_files(&path.join("data"), copy.path());
         // Git keeps no empty directory, and not every journal has snapshots.
         fs::create_dir_all(copy.path().join("snapshots")).unwrap();
-        let mut frozen = Self { name, path: path.to_owned(), copy, records: Vec::new() };
+        let mut frozen = Self { name, rules, path: path.to_owned(), copy, records: Vec::new() };
         frozen.verify();
         let journal = frozen.journal();
         let mut records = Vec::new();
@@ -102,7 +107,8 @@ impl Frozen {
         let disk = Arc::new(RealDisk::new(self.copy.path()));
         let opened = FileJournal::open(
             disk,
-            Options::default(),
+            // A start allocates a segment; a small one takes less time.
+            Options { segment_bytes: 8 << 20, ..Options::default() },
             Arc::new(keys),
             Local::new(Secret::new([7; 32])),
             Instant(u64::MAX / 4),
@@ -184,10 +190,12 @@ fn every_journal_folds_to_what_it_was() {
             state.apply(record).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
             books.apply(record).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
             if state.size().is_multiple_of(DIGEST_EVERY as u64) {
-                writeln!(digests, "state {} {}", state.size(), digest(&page(&state::view(&state)))).unwrap();
+                writeln!(digests, "state {} {}", state.size(), digest(&page(&state::view(&state, frozen.rules))))
+                    .unwrap();
             }
         }
-        let (folded, booked) = (page(&state::view(&state)), page(&books::view(&books, &frozen.records)));
+        let (folded, booked) =
+            (page(&state::view(&state, frozen.rules)), page(&books::view(&books, &frozen.records, frozen.rules)));
         writeln!(digests, "state {} {}", state.size(), digest(&folded)).unwrap();
         writeln!(digests, "books {} {}", state.size(), digest(&booked)).unwrap();
         for (file, found) in [("state.json", &folded), ("books.json", &booked), ("digests", &digests)] {
@@ -211,18 +219,23 @@ fn a_daemon_starts_on_every_journal() {
         let mut again = State::new();
         fold(&*journal, &mut again, Head::EMPTY).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         assert_eq!(
-            page(&state::view(core.engine().state())),
-            page(&state::view(&again)),
+            page(&state::view(core.engine().state(), frozen.rules)),
+            page(&state::view(&again, frozen.rules)),
             "{}: the state that a start comes to is not the fold of the journal",
             frozen.name
         );
         journal.checkpoint(last).unwrap();
         let taken = take_snapshot(&*journal).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         assert_eq!(taken, Some(journal.head().size), "{}", frozen.name);
-        // The start converts a journal of format version 1. All of them verify as before.
+        // The start converts a journal of an earlier format version. All of them verify as before.
         let first = journal.record(plain.size()).unwrap().unwrap().decode().unwrap();
-        let was_converted = frozen.records.iter().any(|record| matches!(record.body, Body::Converted(_)));
-        assert_eq!(matches!(first.body, Body::Converted(_)), !was_converted, "{}", frozen.name);
+        let mut formats = frozen.records.iter().filter_map(|record| match &record.body {
+            Body::Genesis(genesis) => Some(genesis.format_version),
+            Body::Converted(converted) => Some(converted.format_version),
+            _ => None,
+        });
+        let is_old = formats.next_back() != Some(FORMAT_VERSION);
+        assert_eq!(matches!(first.body, Body::Converted(_)), is_old, "{}", frozen.name);
         journal.close(last).unwrap();
         frozen.verify();
     }
@@ -236,7 +249,10 @@ fn decided_under(body: &Body, of_process: u32) -> Option<u32> {
         Body::AllocationDenied(body) => Some(body.rules_version),
         Body::AllocationPlaced(body) => Some(body.rules_version),
         Body::PreemptionDecided(body) => Some(body.rules_version),
-        Body::AllocationFailed(body) if body.end == AttemptEnd::Reported => None,
+        Body::ReservationTakenOver(body) => Some(body.rules_version),
+        Body::HeadProtected(body) => Some(body.rules_version),
+        // A command reports these.
+        Body::AllocationFailed(body) if matches!(body.end, AttemptEnd::Reported | AttemptEnd::FailedStart) => None,
         Body::AllocationSubmitted(_)
         | Body::ReservationDropped(_)
         | Body::AllocationSuspended(_)
@@ -276,10 +292,11 @@ fn every_decision_is_replayed_or_of_other_rules() {
             state.apply(record).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         }
     }
-    // Every kind of decision was among them under rules 3, and the most common ones under 1 and 2.
+    // Every kind of decision was among them under rules 3 and 4, and the most common ones under 1 and 2.
     let count = |rules, kind, verdict: &str| {
         verdicts.get(&(rules, kind)).and_then(|found| found.get(verdict)).copied().unwrap_or(0)
     };
+    let of_rules_4 = if RULES_VERSION == 4 { "same" } else { "other_rules" };
     for kind in [
         "lease.granted",
         "lease.denied",
@@ -293,6 +310,10 @@ fn every_decision_is_replayed_or_of_other_rules() {
         "allocation.failed",
     ] {
         assert!(count(3, kind, "other_rules") > 0, "no {kind} under rules 3 was replayed: {verdicts:#?}");
+        assert!(count(4, kind, of_rules_4) > 0, "no {kind} under rules 4 was replayed: {verdicts:#?}");
+    }
+    for kind in ["reservation.taken_over", "head.protected"] {
+        assert!(count(4, kind, of_rules_4) > 0, "no {kind} under rules 4 was replayed: {verdicts:#?}");
     }
     for kind in ["allocation.submitted", "allocation.placed", "allocation.requeued", "preemption.decided"] {
         assert!(count(2, kind, "other_rules") > 0, "no {kind} under rules 2: {verdicts:#?}");

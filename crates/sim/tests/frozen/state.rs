@@ -1,16 +1,27 @@
 //! The state in the fields of rules version 3, field by field: a field that is added later does not show here.
+//! Journals of rules version 4 show more (`further.rs`).
 
+use crate::further;
 use leasehold_engine::{Allocation, CapacitySplit, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{
-    AllocationSpec, Budgets, FurtherScope, Instant, LimitKind, Name, NodeScope, Profile, QuotaScope, ResourceKind,
-    Span, TokenScope, Weights,
+    AllocationSpec, Budgets, Instant, LimitKind, Name, NodeScope, Profile, QuotaScope, ResourceKind, Span, TokenScope,
+    Weights,
 };
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-/// Everything that a caller can find out about a state, and a few things that only deciding looks at.
-pub(crate) fn view(state: &State) -> Value {
+/// Everything that a caller can find out about a state, and a few things that only deciding looks at, in the fields
+/// that existed under these rules.
+pub(crate) fn view(state: &State, rules: u32) -> Value {
+    let mut view = first_fields(state);
+    if rules >= 4 {
+        further::extend(&mut view, state);
+    }
+    view
+}
+
+fn first_fields(state: &State) -> Value {
     let now = state.last_stamp();
     json!({
         "size": state.size(),
@@ -163,15 +174,7 @@ fn capacity(node: &Node) -> impl Iterator<Item = Value> + '_ {
 }
 
 fn quota(quota: &Quota) -> Value {
-    let QuotaScope { tenant, project, class, pool, node, priority, further } = quota.scope;
-    assert_eq!(further, FurtherScope::NONE, "no journal of an earlier version has more");
-    let limit = match quota.limit {
-        LimitKind::Hard { limit } => json!({ "hard": limit }),
-        LimitKind::Soft { limit } => json!({ "soft": limit }),
-        LimitKind::Burst { limit, burst_limit, burst_ttl } => {
-            json!({ "base": limit, "burst": burst_limit, "burst_ttl": span(burst_ttl) })
-        }
-    };
+    let QuotaScope { tenant, project, class, pool, node, priority, further: _ } = quota.scope;
     let node = match node {
         NodeScope::All => json!("all"),
         NodeScope::One(node) => json!(node.0),
@@ -186,11 +189,21 @@ fn quota(quota: &Quota) -> Value {
         "node": node,
         "priority": priority.map(text),
         "measure": text(quota.measure),
-        "limit": limit,
+        "limit": limit(quota.limit),
         "used": u64::try_from(quota.used().numerator()).expect("a small number"),
         "used_by_node": quota.used_by_node().map(|(node, used)| json!([node.0, u64::try_from(used).expect("a small number")])).collect::<Vec<_>>(),
         "episode": quota.episode.map(|episode| json!([at(episode.started_at), episode.below_since.map(at)])),
     })
+}
+
+pub(crate) fn limit(limit: LimitKind) -> Value {
+    match limit {
+        LimitKind::Hard { limit } => json!({ "hard": limit }),
+        LimitKind::Soft { limit } => json!({ "soft": limit }),
+        LimitKind::Burst { limit, burst_limit, burst_ttl } => {
+            json!({ "base": limit, "burst": burst_limit, "burst_ttl": span(burst_ttl) })
+        }
+    }
 }
 
 fn token(state: &State, token: &Token, now: Instant) -> Value {
@@ -352,16 +365,16 @@ fn pairs(labels: &[(Name, Name)]) -> Value {
 }
 
 /// A word of one of the model's closed lists. How its parts are joined has changed before; what it says has not.
-fn text(word: impl Display) -> String {
+pub(crate) fn text(word: impl Display) -> String {
     word.to_string().replace('-', "_")
 }
 
 /// Nanoseconds since 1970, as digits: a JSON number may lose the last of them.
-fn at(instant: Instant) -> String {
+pub(crate) fn at(instant: Instant) -> String {
     instant.0.to_string()
 }
 
-fn span(span: Span) -> String {
+pub(crate) fn span(span: Span) -> String {
     span.0.to_string()
 }
 

@@ -11,7 +11,10 @@ impl Story {
         let cleared = |option: &str| line.options.get(option).is_some_and(|word| *word == "-");
         let span = |option: &str| if cleared(option) { Some(None) } else { line.span(option).map(Some) };
         match verb {
-            "hold" => Command::HoldAllocation(HoldAllocation { allocation: self.allocation(first), reason: None }),
+            "hold" => {
+                let (allocation, reason) = (self.allocation(first), line.name("reason"));
+                Command::HoldAllocation(HoldAllocation { allocation, reason })
+            }
             "unhold" => Command::ReleaseHold(self.allocation(first)),
             "change" => Command::ChangeAllocation(ChangeAllocation {
                 allocation: self.allocation(first),

@@ -13,9 +13,10 @@ use super::values::{limit, weights};
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
-    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, Percent, PutClass, PutNode, PutPool,
-    PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint, ReportCondition,
-    ReportWipe, RequestLease, ReserveNodes, Revoke, SetPoolAccess, SubmitAllocation, UpdateTenant,
+    Command, CompleteAllocation, ConfirmTeardown, IssueToken, LoseNode, NodeService, Percent, PutClass, PutNode,
+    PutPool, PutProject, PutQuota, PutTenant, PutUser, RegisterAgent, ReleaseOne, RenewOne, ReportCheckpoint,
+    ReportCondition, ReportWipe, RequestLease, ReserveNodes, Revoke, SetPoolAccess, SubmitAllocation, Unfence,
+    UpdateTenant,
 };
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::body::{PerPriority, PoolQueue};
@@ -76,6 +77,9 @@ impl Line<'_> {
     }
     pub(super) fn span(&self, option: &str) -> Option<Span> {
         self.options.get(option).map(|text| text.parse().expect("a length of time"))
+    }
+    pub(super) fn name(&self, option: &str) -> Option<Name> {
+        self.options.get(option).map(|text| name(text))
     }
     pub(super) fn number<T: std::str::FromStr>(&self, option: &str) -> Option<T> {
         self.options.get(option).map(|text| text.parse().unwrap_or_else(|_| panic!("{option}={text}")))
@@ -269,8 +273,8 @@ impl Story {
                 source_project: line.options.get("source").map(|project| self.project(project)),
                 app_instance: line.number("app").map(AppInstanceNo),
                 correlation: line.number("corr").map(|number: u64| u128::from(number)),
-                hcl_entry: line.options.get("hcl").map(|text| name(text)),
-                dra_claim_id: line.options.get("dra").map(|text| name(text)),
+                hcl_entry: line.name("hcl"),
+                dra_claim_id: line.name("dra"),
                 ..RequestLease::of(ClassNo(0), Quanta(0), line.span("ttl").unwrap_or(Span::from_secs(3600)))
             }),
             "submit" => {
@@ -292,11 +296,10 @@ impl Story {
                     app_instance: line.number("app").map(AppInstanceNo),
                     ..AllocationSpec::of(self.asks(line).into_iter().collect())
                 };
-                let reference = |option: &str| line.options.get(option).map(|text| name(text));
                 let over = line.options.get("over");
                 Command::SubmitAllocation(SubmitAllocation {
-                    hcl_entry: reference("hcl"),
-                    dra_claim_id: reference("dra"),
+                    hcl_entry: line.name("hcl"),
+                    dra_claim_id: line.name("dra"),
                     when_over_quota: over.map(|word| WhenOverQuota::from_word(word).expect("a word")),
                     ..spec.into()
                 })
@@ -332,9 +335,9 @@ impl Story {
                 let (node, leases) = (self.node(first), line.leases().into());
                 Command::ConfirmTeardown(ConfirmTeardown { node, leases, generation: line.number("generation") })
             }
-            "unfence" => Command::Unfence(line.leases().into()),
-            "drain" => Command::DrainNode(self.node(first).into()),
-            "resume" => Command::ResumeNode(self.node(first).into()),
+            "unfence" => Command::Unfence(Unfence { leases: line.leases().into(), reason: line.name("reason") }),
+            "drain" => Command::DrainNode(NodeService { node: self.node(first), reason: line.name("reason") }),
+            "resume" => Command::ResumeNode(NodeService { node: self.node(first), reason: line.name("reason") }),
             "return" => Command::ReturnNode(self.node(first)),
             "lose" => Command::LoseNode(LoseNode {
                 node: self.node(first),
@@ -344,7 +347,8 @@ impl Story {
             "reserve" => {
                 let nodes = line.words.iter().map(|node| self.node(node)).collect();
                 let [from, until] = ["from", "until"].map(|at| line.options.get(at).map(|at| self.names.read_time(at)));
-                Command::ReserveNodes(ReserveNodes { nodes, from, until: until.expect("an end"), reason: None })
+                let until = until.expect("an end");
+                Command::ReserveNodes(ReserveNodes { nodes, from, until, reason: line.name("reason") })
             }
             "unreserve" => Command::UnreserveNodes(WindowNo(first.parse().expect("the number of a window"))),
             "giveback" => Command::ReleaseNodes(line.words.iter().map(|node| self.node(node)).collect()),
@@ -434,16 +438,15 @@ impl Story {
             burst_allowance: number("allowance"),
             max_pending: number("pending"),
             settings: TenantSettingsChange {
-                name: line.options.get("name").map(|text| name(text)),
+                name: line.name("name"),
                 accounting_tag: line.options.get("tag").map(cleared_or).map(|tag| tag.map(|tag| name(&tag))),
                 max_priority: line.priority("max"),
                 max_evicted_quanta_per_hour: number("evicted"),
+                contact: line.options.get("contact").map(cleared_or).map(|text| text.map(|text| name(&text))),
                 when_over_quota: line
                     .options
                     .get("over")
-                    .map(cleared_or)
-                    .map(|word| word.map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
-                ..TenantSettingsChange::default()
+                    .map(|text| cleared_or(text).map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
             },
         }
     }
@@ -512,8 +515,8 @@ impl Story {
                 node: given.map(NodeNo).or(state.node_named(label)),
                 name: called,
                 pool: self.pool(line.options.get("pool").unwrap_or(&"main")),
-                rack: line.options.get("rack").map(|rack| name(rack)),
-                zone: line.options.get("zone").map(|zone| name(zone)),
+                rack: line.name("rack"),
+                zone: line.name("zone"),
                 labels: line.labels(),
                 teardown: if line.flag("immediate") { TeardownMode::Immediate } else { TeardownMode::Confirmed },
                 capacity: self.asks(line),
