@@ -13,7 +13,19 @@ fn every_kind_of_record_is_there() {
     let found: BTreeSet<&str> =
         all.iter().flat_map(|frozen| &frozen.records).map(|record| record.body.word()).collect();
     // Kinds of a later version: journals that hold them are frozen with the version that brings them.
-    let later: [&str; 0] = [];
+    let later = [
+        "ledger.opened",
+        "ledger.posted",
+        "ledger.hour_settled",
+        "ledger.corrected",
+        "ledger.adjusted",
+        "ledger.disputed",
+        "period.closing",
+        "invoice.issued",
+        "period.closed",
+        "payment.recorded",
+        "tax_rate.put",
+    ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");
     }
