@@ -36,6 +36,7 @@ mod overage;
 mod placement;
 mod pool_access;
 mod preempt;
+mod prefetch;
 mod protection;
 mod queue;
 mod quota;
