@@ -84,6 +84,10 @@ impl Meter {
 
     /// Subtracts what was added at `level` since `from`, because a lease had already ended at that instant.
     fn take_back(&mut self, level: u64, from: Instant) {
+        // Almost every lease ends at the instant of its record.
+        if from >= self.since {
+            return;
+        }
         let since = |at: u64| u128::from(level) * u128::from(at.saturating_sub(from.0));
         self.sum = self.sum.saturating_sub(since(self.since.0));
         self.at_minute = self.at_minute.saturating_sub(since(self.since.0 / MINUTE * MINUTE));
@@ -353,8 +357,11 @@ impl State {
     }
 
     /// Loads what counts the leases of a tenant on a node.
-    pub(crate) fn touch_counts(&self, tenant: TenantNo, node: NodeNo) -> u32 {
-        self.tenant(tenant).map_or(0, |tenant| tenant.spent.on.touch(node))
+    #[inline]
+    pub(crate) fn prefetch_counts(&self, tenant: TenantNo, node: NodeNo) {
+        if let Some(tenant) = self.tenant(tenant) {
+            tenant.spent.on.prefetch(node);
+        }
     }
 
     /// Whether the use in a snapshot is consistent with its held leases.

@@ -122,7 +122,7 @@ impl Engine {
 
     /// Loads what the next requests will need into the CPU cache. Changes nothing.
     pub fn warm<'r>(&self, requests: impl Iterator<Item = &'r Request> + Clone) {
-        self.state.warm_requests(&self.timers, &self.keys, requests);
+        self.state.warm_requests(&self.timers, &self.placement.evictables, &self.keys, requests);
     }
 
     fn seal(&mut self, record: &Record, scope: Option<u64>, out: &mut Batch) {

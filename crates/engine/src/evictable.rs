@@ -2,6 +2,7 @@
 
 use crate::lease::Lease;
 use crate::node::{Node, NodeClass};
+use crate::prefetch::prefetch;
 use crate::state::State;
 use leasehold_model::{ClassNo, NodeNo, Priority};
 
@@ -83,6 +84,19 @@ impl Evictables {
     pub(crate) fn on(&self, node: NodeNo) -> &EvictableNode {
         const NOTHING: &EvictableNode = &Vec::new();
         self.nodes.get(node.0 as usize).unwrap_or(NOTHING)
+    }
+
+    /// Loads where the counts of a node are.
+    pub(crate) fn prefetch(&self, node: NodeNo) {
+        if let Some(counted) = self.nodes.get(node.0 as usize) {
+            prefetch(counted);
+        }
+    }
+    /// Loads the counts of the first class of a node.
+    pub(crate) fn prefetch_first(&self, node: NodeNo) {
+        if let Some(first) = self.on(node).first() {
+            prefetch(first);
+        }
     }
 
     /// Evictable quanta of a class below a priority, on all nodes.

@@ -8,6 +8,7 @@ mod key_store;
 #[cfg(test)]
 mod tests;
 
+use crate::prefetch::prefetch;
 pub(crate) use key_index::KeyIndex;
 use key_store::{Chunks, KeyQueue};
 use leasehold_model::limits::{IDEMPOTENCY_KEYS_PER_TENANT_MAX, IDEMPOTENCY_KEYS_SURE_MAX, IDEMPOTENCY_SURE};
@@ -106,6 +107,13 @@ fn owner_index(owner: Option<TenantNo>) -> usize {
 impl RememberedKeys {
     pub(crate) fn at(&self, slot: u32) -> &RememberedKey {
         self.chunks.at(slot)
+    }
+
+    /// Loads the queue of an owner.
+    pub(crate) fn prefetch_queue(&self, owner: Option<TenantNo>) {
+        if let Some(queue) = self.counted.get(owner_index(owner)) {
+            prefetch(queue);
+        }
     }
 
     /// The slot in which the next key of an owner will be, if its queue has room for it.

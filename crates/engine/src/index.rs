@@ -2,6 +2,8 @@
 //! cell has eight bytes, so that a lookup usually waits for memory once. The index is never iterated, so its order
 //! cannot influence anything.
 
+use crate::prefetch::prefetch;
+
 /// A cell: the upper half of the hash with [`TAKEN`] set, then the position. Zero if the cell is empty.
 type Cell = u64;
 
@@ -65,8 +67,17 @@ impl<const FULL: usize, const GROWTH: usize> Index<FULL, GROWTH> {
         None
     }
 
-    /// Loads the home cell of a hash, and returns the position in it, which is often the one that is wanted.
-    pub(crate) fn touch(&self, hash: u64) -> u32 {
+    /// Loads the home cell of a hash.
+    #[inline]
+    pub(crate) fn prefetch(&self, hash: u64) {
+        if let Some(home) = self.cells.get(self.home(cell(hash, 0))) {
+            prefetch(home);
+        }
+    }
+
+    /// The position in the home cell of a hash, which is often the one that is wanted.
+    #[inline]
+    pub(crate) fn likely(&self, hash: u64) -> u32 {
         self.cells.get(self.home(cell(hash, 0))).map_or(0, |found| place(*found))
     }
 

@@ -2,6 +2,7 @@
 
 use crate::holder::Named;
 use crate::index::Fast as Index;
+use crate::prefetch::prefetch;
 use crate::timer::{Entry, TimerKind};
 use leasehold_model::{
     AllocationNo, ClassNo, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Span, TenantNo, UserNo, words,
@@ -133,12 +134,17 @@ impl LeaseTable {
     pub(crate) fn get(&self, number: LeaseNo) -> Option<&Lease> {
         self.slot(number).map(|slot| self.at(slot))
     }
-    /// Loads where the index keeps a number, and returns the slot that is likely its own.
-    pub(crate) fn touch(&self, number: LeaseNo) -> u32 {
-        self.slots.touch(hash(number))
+    /// Loads where the index keeps a number.
+    pub(crate) fn prefetch_index(&self, number: LeaseNo) {
+        self.slots.prefetch(hash(number));
     }
-    pub(crate) fn try_at(&self, slot: u32) -> Option<&Lease> {
-        self.chunks.get(slot as usize / CHUNK)?.get(slot as usize % CHUNK)
+    /// Loads the lease that most likely has this number, and returns its slot.
+    pub(crate) fn prefetch(&self, number: LeaseNo) -> u32 {
+        let slot = self.slots.likely(hash(number));
+        if let Some(lease) = self.chunks.get(slot as usize / CHUNK).and_then(|chunk| chunk.get(slot as usize % CHUNK)) {
+            prefetch(lease);
+        }
+        slot
     }
     pub(crate) fn at(&self, slot: u32) -> &Lease {
         &self.chunks[slot as usize / CHUNK][slot as usize % CHUNK]

@@ -37,6 +37,7 @@ mod overage;
 mod placement;
 mod pool_access;
 mod preempt;
+mod prefetch;
 mod protection;
 mod queue;
 mod quota;

@@ -237,11 +237,6 @@ impl Quota {
         })
     }
 
-    /// Loads its counts.
-    pub(crate) fn touch(&self) -> u64 {
-        u64::from(self.used_of(TOGETHER) > 0)
-    }
-
     pub(crate) fn in_units(&self, count: Count) -> Fraction {
         Fraction::new(count, self.per_unit)
     }

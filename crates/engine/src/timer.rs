@@ -6,6 +6,7 @@
 //! or all at once when there are too many of them.
 
 use crate::node::Node;
+use crate::prefetch::prefetch;
 use crate::quota::Quota;
 use crate::state::State;
 use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, WindowNo, words};
@@ -189,7 +190,9 @@ impl Timers {
     }
 
     /// Loads the entry of a lease into the cache.
-    pub(crate) fn touch(&self, slot: u32) -> u64 {
-        self.armed.get(slot as usize).map_or(0, |entry| entry.due.0)
+    pub(crate) fn prefetch(&self, slot: u32) {
+        if let Some(entry) = self.armed.get(slot as usize) {
+            prefetch(entry);
+        }
     }
 }

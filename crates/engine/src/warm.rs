@@ -4,80 +4,93 @@
 //! lets these waits overlap. It decides and changes nothing, and leaving it out would only be slower.
 
 use crate::command::{Command, Request};
+use crate::evictable::Evictables;
 use crate::idempotency::KeyIndex;
 use crate::lease::NONE;
-use crate::state::State;
+use crate::prefetch::prefetch;
+use crate::state::{State, entry};
 use crate::timer::Timers;
-use leasehold_model::{Body, LeaseNo, NodeNo, Record, TenantNo};
+use leasehold_model::{Body, Identity, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
 
+/// What some requests or records will need. Each step loads where the next step has to look, for all of them, so that
+/// the waits overlap: first tenants and the index of leases, then leases, then what surrounds them.
 struct Prefetch<'s> {
     state: &'s State,
     timers: Option<&'s Timers>,
-    neighbours: SmallVec<[u32; 64]>,
+    evictables: Option<&'s Evictables>,
+    tenants: SmallVec<[TenantNo; 32]>,
+    /// Leases that are about to change, and whether they end.
+    leases: SmallVec<[(LeaseNo, bool); 32]>,
     /// The tenants and nodes of leases that begin or end.
     held: SmallVec<[(TenantNo, NodeNo); 32]>,
-    tenants: SmallVec<[TenantNo; 32]>,
-    /// Where idempotency keys will be written.
-    keys: SmallVec<[u32; 32]>,
-    seen: u64,
 }
 
 impl<'s> Prefetch<'s> {
-    fn of(state: &'s State, timers: Option<&'s Timers>) -> Self {
-        let (neighbours, held, tenants, keys) = Default::default();
-        Self { state, timers, neighbours, held, tenants, keys, seen: 0 }
+    fn of(state: &'s State, timers: Option<&'s Timers>, evictables: Option<&'s Evictables>) -> Self {
+        let (tenants, leases, held) = Default::default();
+        Self { state, timers, evictables, tenants, leases, held }
     }
 
-    /// Uses a value, so that the compiler cannot remove the load.
-    fn see(&mut self, value: u64) {
-        self.seen ^= value;
-    }
-
-    /// A tenant whose quotas are about to be read or counted.
-    fn tenant(&mut self, tenant: Option<TenantNo>) {
-        let Some(found) = tenant.and_then(|number| self.state.tenant(number)) else { return };
-        self.see(found.quotas.len() as u64);
-        self.tenants.push(found.number);
-    }
-
-    /// Leases that are about to change, or to end, which also changes their neighbours in the chain of their node. Each
-    /// step loads what the step after it needs, for all of them, so that the waits overlap.
-    fn leases(&mut self, leases: impl Iterator<Item = (LeaseNo, bool)> + Clone) {
-        let table = &self.state.leases;
-        let likely: SmallVec<[u32; 64]> = leases.clone().map(|(lease, _)| table.touch(lease)).collect();
-        for slot in likely {
-            // A lease spans several cache lines.
-            let seen = table
-                .try_at(slot)
-                .map_or(0, |lease| lease.expires_at.0 ^ lease.devices ^ u64::from(lease.tenant.0 ^ lease.node_prev));
-            self.see(seen ^ self.timers.map_or(0, |timers| timers.touch(slot)));
+    /// A tenant whose quotas are about to be read or counted, and its project.
+    fn holder(&mut self, identity: &Identity) {
+        if let Some(tenant) = identity.tenant.and_then(|number| self.state.tenant(number)) {
+            prefetch(tenant);
+            self.tenants.push(tenant.number);
         }
-        for (lease, ends) in leases {
-            if ends && let Some(lease) = table.get(lease) {
-                self.neighbours.extend([lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE));
-                self.held.push((lease.tenant, lease.node));
+        if let Some(project) = identity.project.and_then(|number| self.state.project(number)) {
+            prefetch(project);
+        }
+    }
+
+    /// A lease that is about to change, or to end, which also changes its neighbours in the chain of its node.
+    fn lease(&mut self, lease: LeaseNo, ends: bool) {
+        self.state.leases.prefetch_index(lease);
+        self.leases.push((lease, ends));
+    }
+
+    /// The steps after the first.
+    fn follow(mut self) {
+        let state = self.state;
+        for tenant in self.tenants.iter().filter_map(|tenant| state.tenant(*tenant)) {
+            prefetch(&*tenant.spent);
+            if let Some(first) = tenant.quotas.first() {
+                prefetch(first);
             }
         }
-    }
-}
-
-impl Drop for Prefetch<'_> {
-    fn drop(&mut self) {
-        for slot in &self.neighbours {
-            self.seen ^= u64::from(self.state.leases.at(*slot).node_next);
+        for (lease, _) in &self.leases {
+            let slot = state.leases.prefetch(*lease);
+            if let Some(timers) = self.timers {
+                timers.prefetch(slot);
+            }
+        }
+        for quota in self.tenants.iter().flat_map(|tenant| state.quotas_of(*tenant)) {
+            prefetch(quota);
+        }
+        let ending = self.leases.iter().filter(|(_, ends)| *ends);
+        for lease in ending.filter_map(|(lease, _)| state.leases.get(*lease)) {
+            for slot in [lease.node_next, lease.node_prev].into_iter().filter(|slot| *slot != NONE) {
+                prefetch(&state.leases.at(slot).node_next);
+            }
+            self.held.push((lease.tenant, lease.node));
         }
         for (tenant, node) in &self.held {
-            self.seen ^= u64::from(self.state.touch_counts(*tenant, *node));
-            self.seen ^= self.state.node(*node).and_then(|node| node.classes.first()).map_or(0, |class| class.held);
+            state.prefetch_counts(*tenant, *node);
+            if let Some(node) = state.node(*node) {
+                prefetch(node);
+            }
+            if let Some(evictables) = self.evictables {
+                evictables.prefetch(*node);
+            }
         }
-        for tenant in &self.tenants {
-            self.state.quotas_of(*tenant).for_each(|quota| self.seen ^= quota.touch());
+        for (_, node) in &self.held {
+            if let Some(class) = state.node(*node).and_then(|node| node.classes.first()) {
+                prefetch(class);
+            }
+            if let Some(evictables) = self.evictables {
+                evictables.prefetch_first(*node);
+            }
         }
-        for slot in &self.keys {
-            self.seen ^= self.state.idempotency_keys.at(*slot).scope;
-        }
-        std::hint::black_box(self.seen);
     }
 }
 
@@ -110,45 +123,58 @@ impl State {
     pub(crate) fn warm_requests<'r>(
         &self,
         timers: &Timers,
+        evictables: &Evictables,
         keys: &KeyIndex,
         requests: impl Iterator<Item = &'r Request> + Clone,
     ) {
-        let mut prefetch = Prefetch::of(self, Some(timers));
-        for request in requests.clone() {
-            if let Some(key) = &request.key {
-                prefetch.see(keys.touch(key.scope));
-                prefetch.keys.extend(self.idempotency_keys.next_slot(request.identity.tenant.or(key.sealed.owner)));
-            }
-        }
-        prefetch.leases(requests.clone().filter_map(lease_of_request));
+        let mut ahead = Prefetch::of(self, Some(timers), Some(evictables));
         let mut next_lease = self.next_lease;
-        for request in requests {
-            prefetch.tenant(request.identity.tenant);
-            if let Command::Request(_) = &request.command {
-                // The slot of the lease table that a grant would use.
-                prefetch.see(u64::from(self.leases.touch(LeaseNo(next_lease))));
+        for request in requests.clone() {
+            ahead.holder(&request.identity);
+            if let Some((lease, ends)) = lease_of_request(request) {
+                ahead.lease(lease, ends);
+            } else if let Command::Request(_) = &request.command {
+                // Where the index of leases would have the lease that is granted.
+                self.leases.prefetch_index(LeaseNo(next_lease));
                 next_lease += 1;
             }
+            if let Some(key) = &request.key {
+                keys.prefetch(key.scope);
+                self.idempotency_keys.prefetch_queue(request.identity.tenant.or(key.sealed.owner));
+            }
         }
+        for request in requests {
+            let owner = request.key.as_ref().map(|key| request.identity.tenant.or(key.sealed.owner));
+            if let Some(slot) = owner.and_then(|owner| self.idempotency_keys.next_slot(owner)) {
+                prefetch(self.idempotency_keys.at(slot));
+            }
+        }
+        ahead.follow();
     }
 
     /// To be called as soon as a grant knows its node, so that memory is loaded while the record is made.
     pub(crate) fn warm_grant(&self, tenant: Option<TenantNo>, node: NodeNo) {
-        let neighbour = self.node(node).map(|node| node.first_lease).filter(|slot| *slot != NONE);
-        let chained = neighbour.map_or(0, |slot| u64::from(self.leases.at(slot).node_prev));
-        let seen = tenant.map_or(0, |tenant| u64::from(self.touch_counts(tenant, node)));
-        std::hint::black_box(chained ^ seen);
+        let neighbour = entry(&self.nodes, node.0).map(|node| node.first_lease).filter(|slot| *slot != NONE);
+        if let Some(slot) = neighbour {
+            prefetch(&self.leases.at(slot).node_prev);
+        }
+        if let Some(tenant) = tenant {
+            self.prefetch_counts(tenant, node);
+        }
     }
 
     /// To be called before records are folded.
-    pub(crate) fn warm_records<'r>(&self, records: impl Iterator<Item = &'r Record> + Clone) {
-        let mut prefetch = Prefetch::of(self, None);
-        prefetch.leases(records.clone().filter_map(lease_of_record));
+    pub(crate) fn warm_records<'r>(&self, records: impl Iterator<Item = &'r Record>) {
+        let mut ahead = Prefetch::of(self, None, None);
         for record in records {
-            prefetch.tenant(record.identity.tenant);
-            if let Body::Granted(granted) = &record.body {
-                prefetch.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
+            ahead.holder(&record.identity);
+            if let Some((lease, ends)) = lease_of_record(record) {
+                ahead.lease(lease, ends);
+            } else if let Body::Granted(granted) = &record.body {
+                self.leases.prefetch_index(granted.first_lease);
+                ahead.held.extend(record.identity.tenant.map(|tenant| (tenant, granted.node)));
             }
         }
+        ahead.follow();
     }
 }

@@ -85,8 +85,10 @@ pub trait Lookup {
 const EVENTS_MIN: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
 /// Events per series, so that the start of a segment is a small part of it.
 const EVENTS_PER_SERIES: usize = 4;
-/// How late a change can be without reopening a segment.
+/// How late a change can be without reopening a segment, unless the tail is too long to wait for it.
 const LATE: Span = Span::from_secs(60);
+/// The most events of a tail that waits for late changes, of 24 bytes each. A busy cluster has millions in [`LATE`].
+const TAIL_MAX: usize = if cfg!(debug_assertions) { 512 } else { 1 << 19 };
 
 #[derive(Clone, Debug, Default)]
 pub struct Timeline {
@@ -96,6 +98,8 @@ pub struct Timeline {
     tail: Vec<Event>,
     /// The state after the last event.
     levels: Vec<i64>,
+    /// The last event when a late change reopened a segment. Others often follow, because a lost node ends many leases.
+    reopened_at: Option<Instant>,
 }
 
 /// Which series are wanted.
@@ -115,7 +119,7 @@ impl Timeline {
             *levels.get_mut(event.series as usize)? += event.delta;
         }
         let sound = levels.len() == series && tail.is_sorted_by_key(Event::order);
-        sound.then_some(Self { heads, base: State { level, moment }, tail, levels })
+        sound.then_some(Self { heads, base: State { level, moment }, tail, levels, reopened_at: None })
     }
     pub fn heads(&self) -> &[SegmentHead] {
         &self.heads
@@ -164,14 +168,20 @@ impl Timeline {
     }
 
     fn change_before_the_end(&mut self, event: Event, keep: &mut (impl Keep + Lookup)) {
+        let mut reopened = Vec::new();
         while let Some(head) = self.heads.pop_if(|head| event.at <= head.last) {
             let (base, mut events) = keep.with(head.place, |segment| {
                 (segment.state(self.levels.len()), segment.events(|_| true).collect::<Vec<_>>())
             });
             events.sort_by_key(Event::order);
             keep.drop(head.place);
-            events.append(&mut self.tail);
-            (self.tail, self.base) = (events, base);
+            reopened.push(events);
+            self.base = base;
+        }
+        if !reopened.is_empty() {
+            self.reopened_at = self.tail.last().map(|last| last.at);
+            let later = std::mem::take(&mut self.tail);
+            self.tail = reopened.into_iter().rev().chain([later]).flatten().collect();
         }
         let place = self.tail.partition_point(|other| other.order() <= event.order());
         self.tail.insert(place, event);
@@ -179,12 +189,8 @@ impl Timeline {
 
     fn cut_if_long(&mut self, keep: &mut impl Keep) {
         let events = EVENTS_MIN.max(self.levels.len() * EVENTS_PER_SERIES);
-        let is_settled = |tail: &[Event], next: usize| {
-            let both = tail.get(next).zip(tail.last());
-            both.is_some_and(|(next, last)| last.at.since(next.at) >= LATE)
-        };
         // Only if at least half of it can be packed, because moving the rest takes time.
-        if self.tail.len() < 2 * events || !is_settled(&self.tail, self.tail.len() / 2) {
+        if self.tail.len() < 2 * events || !self.is_settled(self.tail.len() / 2, events) {
             return;
         }
         let mut done = 0;
@@ -192,7 +198,7 @@ impl Timeline {
             let rest = &self.tail[done..];
             // Events of the same instant are in the same segment.
             let cut = events + rest[events..].partition_point(|event| event.at == rest[events - 1].at);
-            if !is_settled(rest, cut) {
+            if !self.is_settled(done + cut, events) {
                 break;
             }
             let (first, last) = (rest[0].at, rest[cut - 1].at);
@@ -202,6 +208,15 @@ impl Timeline {
             done += cut;
         }
         self.tail.drain(..done);
+    }
+
+    /// Whether the events before `next` may be packed into segments of `events`: late changes are no longer expected
+    /// there, or the tail is too long. A little late are many changes, so the later half of a long tail stays.
+    fn is_settled(&self, next: usize, events: usize) -> bool {
+        let Some((first_kept, last)) = self.tail.get(next).zip(self.tail.last()) else { return false };
+        let expects_more = || self.reopened_at.is_some_and(|at| last.at.since(at) < LATE);
+        let is_too_long = self.tail.len() >= TAIL_MAX.max(4 * events);
+        last.at.since(first_kept.at) >= LATE || (is_too_long && next <= self.tail.len() / 2 && !expects_more())
     }
 
     /// The segment that contains an instant; `None` if it is in the tail.

@@ -259,3 +259,23 @@ fn a_late_series_has_no_past() {
     both.change(number, 2000 * SECOND, -4);
     compare(&both, &draws, &[1, 1, 0, 2, 0, 0]).expect("equal");
 }
+
+/// Thousands of changes in a few seconds are packed before late ones can be excluded. After one that was late, the
+/// next minute is kept unpacked, because reopening segments for each of the others would take long.
+#[test]
+fn a_busy_minute_is_not_kept_unpacked() {
+    const MILLISECOND: u64 = SECOND / 1000;
+    let many: Vec<Booking> = (0..4000).map(|i| (i % SERIES, MILLISECOND, MILLISECOND / 2, 2, 0)).collect();
+    let mut both = book(&many);
+    assert!(both.timeline.tail().len() <= 512, "{} events in the tail", both.timeline.tail().len());
+    let draws: Vec<u64> = (1..40).map(|i| i * 0x9e37_79b9_7f4a).collect();
+    compare(&both, &draws, &[1, 2, 1, 0, 3, 3]).expect("equal");
+
+    let late = 1000 + MILLISECOND;
+    both.change(0, late, 1);
+    let (reopened, dropped) = (both.timeline.tail().len(), both.kept.dropped);
+    assert!(reopened > 7000, "all segments are open again, {reopened} events");
+    both.change(1, late, 1);
+    assert_eq!((both.timeline.tail().len(), both.kept.dropped), (reopened + 1, dropped), "the second finds them open");
+    compare(&both, &draws, &[1, 2, 1, 0, 3, 3]).expect("equal");
+}

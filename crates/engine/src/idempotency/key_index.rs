@@ -51,9 +51,9 @@ impl KeyIndex {
     }
 
     /// Loads where a scope is looked up.
-    pub(crate) fn touch(&self, scope: u64) -> u64 {
+    pub(crate) fn prefetch(&self, scope: u64) {
         let hash = hash(scope);
-        u64::from(self.parts[part(hash)].touch(hash))
+        self.parts[part(hash)].prefetch(hash);
     }
 
     /// The key with this scope that is valid at `now`. Older ones with the same scope may not be removed yet.
