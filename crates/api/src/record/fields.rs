@@ -90,6 +90,10 @@ pub(super) fn row(name: &str) -> Of {
         "standard" => MaybeSpan("For standard priority; null without a limit"),
         "guaranteed" => MaybeSpan("For guaranteed priority; null without a limit"),
 
+        "through" => Instant("End of the last hour that is posted"),
+        "hour" => Instant("Start of the hour in which it was used"),
+        "due_at" => Instant("When it has to be paid"),
+        "received_at" => Instant("When the payment was received"),
         "expires_at" => Instant("Deadline"),
         "maybe_expires_at" => MaybeInstant("When it expires; null if it does not"),
         "wall_clock" => Instant("The wall clock at that moment"),
@@ -185,6 +189,50 @@ fn plain(name: &str) -> Of {
         "card_id" => ("Number of the rate card", number()),
         "policy_id" => ("Number of the charge policy", number()),
         "currency" => ("Currency", text()),
+        "month" => ("Month in which it is booked, such as `2026-11`", text()),
+        "original_month" => ("Month that it is about", text()),
+        "from_month" => ("First month to which it applies", text()),
+        "complete" => ("Whether the payer's postings up to that instant are complete with it", flag()),
+        "as_of_size" => ("Number of records that it is computed from", count()),
+        "previous_sequence" => {
+            ("Sequence of the payer's previous posting or correction; null if there is none", maybe_count())
+        }
+        "posted_lines" => ("Lines, each an entry of the ledger", list(parts::posted_line())),
+        "residual" => ("What exact costs exceed postings by afterwards, in units of 10^-30 of the currency", text()),
+        "corrects" => ("The entry that it corrects", text()),
+        "corrected_line" => {
+            ("The usage of the corrected entry; null if it was booked by hand", parts::corrected_line())
+        }
+        "legs" => ("Amounts on accounts, which sum to zero", list(parts::leg())),
+        "rounding" => ("Rounding that keeps the residual within half a step", text()),
+        "entry_reason" => ("The reason that was given", text()),
+        "entry" => ("The entry", text()),
+        "dispute_open" => ("Whether the dispute is open from now on", flag()),
+        "invoice_number" => ("Number of the invoice", text()),
+        "invoice_projects" => ("What each project was posted", list(parts::invoice_project())),
+        "taxes" => ("Net and tax by tax rate", list(parts::tax_line())),
+        "total" => ("What has to be paid", text()),
+        "line_count" => ("Number of lines", count()),
+        "lines_hash" => ("SHA-256 of the encoded lines", text()),
+        "invoices" => ("Number of invoices", count()),
+        "credit_notes" => ("Number of credit notes", count()),
+        "paid_amount" => ("Amount that was paid", text()),
+        "paid_invoice" => ("Invoice that it was for; null if none was named", maybe_text()),
+        "reference" => ("Reference of the payment", text()),
+        "rate" => ("Tax rate as a factor: 0.19 is 19 %", text()),
+        "priced_as" => ("Priority by whose price it is charged", text()),
+        "tag" => ("Accounting tag; null if there is none", maybe_text()),
+        "control_plane_line" => ("Whether it is the control plane of an app instance", flag()),
+        "maybe_card_id" => ("Number of the rate card; null for the default prices", maybe_number()),
+        "usage_quanta_ns" => {
+            ("Usage in quanta times nanoseconds, negative where less was used than posted before", text())
+        }
+        "exact_steps" => ("Exact cost as a fraction of 10^-6 of the currency", text()),
+        "posted" => ("Posted amount", text()),
+        "net" => ("Net amount, rounded to the decimals of the currency", text()),
+        "tax" => ("Tax", text()),
+        "account" => ("Kind of account", text()),
+        "leg_amount" => ("Amount; a debit is positive", text()),
         "kinds" => ("Prices by kind of resource", decimals()),
         "classes" => ("Prices by class", decimals()),
         "tiers" => ("Factors by tier", decimals()),

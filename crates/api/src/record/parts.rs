@@ -70,6 +70,36 @@ pub(super) fn member() -> Value {
 pub(super) fn place() -> Value {
     object(&["node", "members"])
 }
+const LINE: [&str; 13] = [
+    "hour",
+    "project",
+    "pool",
+    "class",
+    "priority",
+    "priced_as",
+    "tag",
+    "app_instance_id",
+    "attachment_id",
+    "control_plane=control_plane_line",
+    "card_id=maybe_card_id",
+    "usage_quanta_ns",
+    "exact_steps",
+];
+pub(super) fn posted_line() -> Value {
+    object(&[&LINE[..], &["posted"]].concat())
+}
+pub(super) fn corrected_line() -> Value {
+    or_null(object(&LINE))
+}
+pub(super) fn leg() -> Value {
+    object(&["account", "project?", "tenant?", "class?", "amount=leg_amount"])
+}
+pub(super) fn invoice_project() -> Value {
+    object(&["project", "amount=posted"])
+}
+pub(super) fn tax_line() -> Value {
+    object(&["rate", "posted", "net", "tax"])
+}
 pub(super) fn node() -> Value {
     object(&["node"])
 }

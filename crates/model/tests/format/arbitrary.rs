@@ -471,6 +471,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         )),
         body(quotas().prop_map(|quota| QuotaUntilReached { quota })),
         crate::arbitrary_windows::bodies(),
+        crate::arbitrary_ledger::bodies(),
         body(quotas().prop_map(|quota| QuotaDeleted { quota })),
         body(quotas().prop_map(|quota| BurstEnded { quota })),
         body(node_puts()),

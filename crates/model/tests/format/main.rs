@@ -6,6 +6,7 @@
 mod arbitrary;
 mod arbitrary_allocations;
 mod arbitrary_charges;
+mod arbitrary_ledger;
 mod arbitrary_quotas;
 mod arbitrary_windows;
 mod golden_bytes;

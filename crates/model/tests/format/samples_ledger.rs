@@ -1,0 +1,160 @@
+//! Samples of the kinds of the ledger.
+
+use super::{NEW_YEAR, name};
+use leasehold_model::body::*;
+use leasehold_model::ledger::{ExactSteps, InvoiceSeries, Magnitude};
+use leasehold_model::rate::{BILLION, Currency, Decimal};
+use leasehold_model::*;
+
+fn exact(negative: bool, numerator: &[u8], denominator: &[u8]) -> ExactSteps {
+    let number = |digits| Magnitude::from_digits(digits).expect("short");
+    ExactSteps { negative, numerator: number(numerator), denominator: number(denominator) }
+}
+
+fn line_key() -> LineKey {
+    LineKey {
+        hour: NEW_YEAR,
+        project: ProjectNo(300),
+        pool: PoolNo(1),
+        item: Item::Class(ClassNo(2)),
+        priority: Priority::Standard,
+        priced: Priority::Guaranteed,
+        tag: Some(name("cc-4711")),
+        app_instance: Some(AppInstanceNo(9)),
+        attachment: Some(AttachmentNo(4)),
+        control_plane: true,
+        card: Some(3),
+    }
+}
+
+fn plain_key() -> LineKey {
+    LineKey {
+        hour: Instant(NEW_YEAR.0 + 3_600_000_000_000),
+        priced: Priority::Standard,
+        tag: None,
+        app_instance: None,
+        attachment: None,
+        control_plane: false,
+        card: None,
+        ..line_key()
+    }
+}
+
+fn january() -> Month {
+    Month::new(2026, 1).expect("a month")
+}
+
+pub(super) fn bodies() -> Vec<Body> {
+    let receivable = |amount| Leg { account: Account::Receivable(ProjectNo(300)), amount: Steps(amount) };
+    let every_account = [
+        Account::Receivable(ProjectNo(300)),
+        Account::Invoiced(TenantNo(2)),
+        Account::Adjustments(ProjectNo(300)),
+        Account::Revenue(ClassNo(2)),
+        Account::Rounding,
+        Account::Tax,
+        Account::CashClearing,
+        Account::OperatorLoss,
+    ];
+    vec![
+        LedgerOpened { from: NEW_YEAR }.into(),
+        LedgerPosted {
+            currency: Currency::DEFAULT,
+            month: january(),
+            through: Instant(NEW_YEAR.0 + 7_200_000_000_000),
+            complete: true,
+            as_of_size: 300,
+            previous: Some(290),
+            lines: vec![
+                PostedLine {
+                    key: line_key(),
+                    usage: UsageDelta(-2_500_000_000),
+                    exact: exact(true, &[1, 0], &[7]),
+                    posted: Steps(-37),
+                },
+                PostedLine {
+                    key: plain_key(),
+                    usage: UsageDelta(7 * 3_600_000_000_000),
+                    exact: exact(false, &[2, 37, 81, 0], &[1]),
+                    posted: Steps(36_000_000),
+                },
+            ],
+            residual: Residual::from_units(428_571_428_571_428_571_428_571).expect("less than half a step"),
+        }
+        .into(),
+        LedgerPosted {
+            currency: Currency::new("JPY").expect("a currency"),
+            month: january(),
+            through: NEW_YEAR,
+            complete: false,
+            as_of_size: 1,
+            previous: None,
+            lines: Vec::new(),
+            residual: Residual::NONE,
+        }
+        .into(),
+        HourSettled { through: NEW_YEAR, as_of_size: 300 }.into(),
+        LedgerCorrected {
+            currency: Currency::DEFAULT,
+            month: january().next(),
+            original_month: january(),
+            corrects: EntryId { sequence: 300, position: 1 },
+            previous: Some(301),
+            line: Some(CorrectedLine {
+                key: plain_key(),
+                usage: UsageDelta(7 * 3_600_000_000_000),
+                exact: exact(false, &[2, 37, 81, 0], &[1]),
+            }),
+            reversal: vec![
+                receivable(-36_000_000),
+                Leg { account: Account::Revenue(ClassNo(2)), amount: Steps(36_000_000) },
+            ],
+            replacement: vec![
+                receivable(30_000_000),
+                Leg { account: Account::Revenue(ClassNo(2)), amount: Steps(-30_000_000) },
+            ],
+            rounding: Steps(-1),
+            residual: Residual::from_units(-1).expect("small"),
+            reason: name("the price was wrong"),
+        }
+        .into(),
+        LedgerAdjusted {
+            currency: Currency::DEFAULT,
+            month: january(),
+            original_month: january(),
+            previous: None,
+            legs: every_account.map(|account| Leg { account, amount: Steps::ZERO }).to_vec(),
+            reason: name("goodwill"),
+        }
+        .into(),
+        LedgerDisputed { entry: EntryId { sequence: 300, position: 0 }, open: true, reason: name("not ours") }.into(),
+        PeriodClosing { month: january() }.into(),
+        InvoiceIssued {
+            number: InvoiceNo { series: InvoiceSeries::Invoice, number: 12 },
+            month: january(),
+            currency: Currency::DEFAULT,
+            projects: vec![(ProjectNo(300), Steps(36_015_000))],
+            taxes: vec![TaxLine {
+                rate: Decimal(BILLION * 19 / 100),
+                posted: Steps(36_015_000),
+                net: Steps(36_020_000),
+                tax: Steps(6_840_000),
+            }],
+            total: Steps(42_860_000),
+            lines: 2,
+            lines_hash: [7; 32],
+            due_at: NEW_YEAR,
+        }
+        .into(),
+        PeriodClosed { month: january(), invoices: 12, credit_notes: 1 }.into(),
+        PaymentRecorded {
+            currency: Currency::DEFAULT,
+            amount: Steps(42_860_000),
+            invoice: Some(InvoiceNo { series: InvoiceSeries::CreditNote, number: 1 }),
+            reference: name("bank 2026-02-03/17"),
+            received_at: NEW_YEAR,
+        }
+        .into(),
+        TaxRatePut { tenant: TenantNo(2), from: january(), rate: Decimal(BILLION * 19 / 100) }.into(),
+    ]
+}
