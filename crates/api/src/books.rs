@@ -57,6 +57,9 @@ pub struct Of {
     /// `lease`, or `idle_claim` for capacity that no lease holds on a node that the payer has claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_as: Option<String>,
+    /// Whether it is the control plane of an app instance. Absent if the line is not grouped by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane: Option<bool>,
     /// Name of the resource class. Absent if the line is not grouped by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,

@@ -41,6 +41,12 @@ codes! {
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
     KEY_ROTATION_UNFINISHED 409 "key_rotation_unfinished" "The last rotation of the signing key is not finished; finish it before the key is rotated again.";
+    UNPOSTED_USAGE 409 "unposted_usage" "The project or tenant has usage that is not posted yet, so it cannot be deleted.";
+    ENTRY_CORRECTED 409 "entry_corrected" "The entry was corrected already; `corrected_by` names the reversal.";
+    ENTRY_NOT_CORRECTABLE 422 "entry_not_correctable" "An entry of this `kind` is not corrected by itself.";
+    ENTRY_NOT_DISPUTABLE 422 "entry_not_disputable" "An entry of this `kind` belongs to no project and is not disputed by itself.";
+    CURRENCY_MISMATCH 422 "currency_mismatch" "The payment is in another currency than its invoice.";
+    BAD_MONTH 422 "bad_month" "A month is not written like 2026-11.";
     URI_TOO_LONG 414 "uri_too_long" "The path and the query are too long.";
     HEAD_TOO_LARGE 431 "head_too_large" "The head of the request is larger than 32 KiB or has more than 100 fields.";
     BODY_TOO_LARGE 413 "body_too_large" "The body is larger than the limit.";

@@ -73,6 +73,8 @@ pub struct Endpoint {
     pub body_optional: bool,
     pub status: u16,
     pub answer: Answer,
+    /// Further media types of the answer, which a query parameter selects.
+    pub also: &'static [&'static str],
     /// Status and answer if the request has to wait.
     pub or_wait: Option<(u16, MakeSchema)>,
 }
@@ -155,7 +157,7 @@ macro_rules! endpoints {
     ($($id:ident {
         $summary:literal $method:ident $path:literal $({$place:ident} $($tail:literal)?)? for $roles:ident
         $(query[$($query:tt)*])? $(body $body:ident $(or $none:ident)?)?
-        => $status:literal $answer:ident $($media:literal)? $(or $wait_status:literal $wait:ident as $either:ident)?
+        => $status:literal $answer:ident $($media:literal)? $(also $($also:literal)+)? $(or $wait_status:literal $wait:ident as $either:ident)?
     })*) => {
         /// Each endpoint under its id.
         #[allow(non_upper_case_globals, reason = "an endpoint is named by its id, as its handler and its call are")]
@@ -176,6 +178,7 @@ macro_rules! endpoints {
                     body_optional: <[&str]>::len(&[$($(stringify!($none))?)?]) > 0,
                     status: $status,
                     answer: answer!($answer $($media)?),
+                    also: &[$($($also),+)?],
                     or_wait: first(&[$(($wait_status, schema!($wait)))?]),
                 };
             )*

@@ -18,8 +18,10 @@ pub mod codes;
 pub mod endpoint;
 mod explain;
 mod id;
+mod invoice;
 mod key;
 mod lease;
+mod ledger;
 pub mod limits;
 mod moment;
 mod once;
@@ -70,6 +72,11 @@ pub use explain::{
     NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
 pub use id::{AllocationId, BadAllocationId};
+pub use invoice::{
+    DatedTaxRate, Invoice, InvoiceDrafts, InvoiceFigures, InvoiceHead, InvoiceKind, InvoiceLine, InvoiceList,
+    InvoiceSection, InvoiceTax, InvoiceTotal, Issuer, NewPayment, Payment, PaymentList, PaymentPut, Period,
+    PeriodClosing, PeriodDetail, PeriodList, PeriodMissing, TaxRateChange, TaxRatePut, TaxRates,
+};
 pub use key::{KeyList, KeyRotated, KeyRotationFinished, KeyStatus, SigningKey};
 pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
@@ -77,9 +84,15 @@ pub use lease::{
 };
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
-    AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, LeaseState, Level, Measure, PoolAccess, Priority,
-    QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
-    WasteClass, WasteOrder, WhenOverQuota,
+    AccountKind, AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, EntryKind, InvoiceStatus, LeaseState,
+    Level, Measure, PeriodState, PoolAccess, Priority, QuarantineCause, ResourceKind as Kind, RevokeReason, Role,
+    Sensitivity, Strategy, TeardownMode as Teardown, WasteClass, WasteOrder, WhenOverQuota,
+};
+pub use ledger::{
+    CorrectionPut, DraftLine, DraftPayer, ExplainedLease, ExplainedPrice, LedgerAmount, LedgerBalance,
+    LedgerBalanceList, LedgerDraft, LedgerEntry, LedgerEntryList, LedgerEntryPut, LedgerExplanation, LedgerLeg,
+    LedgerLine, LedgerOpened, LedgerSettled, LedgerStatus, LedgerTotal, MonthText, NewCorrection, NewDispute,
+    NewLedgerEntry, NewLeg, OpenLedger,
 };
 pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zone};
 pub use openapi::openapi;

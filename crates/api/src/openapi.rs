@@ -84,6 +84,11 @@ fn path_parameter(name: &str) -> &'static str {
         "lease" => "ID of 32 hexadecimal digits, or `lease-` and the number.",
         "allocation" => "Number, or `alloc-` and the number.",
         "card" => "Number, or `built-in`.",
+        "entry" => {
+            "ID of 32 hexadecimal digits, or `entry-`, the sequence number of its record and its position in it."
+        }
+        "month" => "Month in UTC, such as `2026-11`.",
+        "number" => "Number of the invoice or credit note, such as `INV-000012`.",
         "code" => "Code of a problem.",
         "sequence" => "Sequence number of the record.",
         _ => "Number.",
@@ -116,10 +121,11 @@ fn parameters(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Vec<Value
 
 fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     let mut responses = Map::new();
-    let content = match endpoint.answer {
+    let mut content = match endpoint.answer {
         Answer::Json(schema) => json!({ "application/json": { "schema": schema(generator) } }),
         Answer::Text(media) | Answer::Bytes(media) | Answer::Stream(media) => json!({ media: {} }),
     };
+    endpoint.also.iter().for_each(|media| content[*media] = json!({}));
     responses.insert(endpoint.status.to_string(), json!({ "description": "Success.", "content": content }));
     if let Some((status, schema)) = endpoint.or_wait {
         let content = json!({ "application/json": { "schema": schema(generator) } });

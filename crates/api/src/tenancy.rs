@@ -18,6 +18,12 @@ pub struct Tenant {
     pub accounting_tag: Option<String>,
     /// Contact for this tenant, such as an email address; null if there is none.
     pub contact: Option<String>,
+    /// Address for invoices, line by line; empty if none is set.
+    #[serde(default)]
+    pub billing_address: Vec<String>,
+    /// Number with the tax authority, printed on invoices; null if none is set.
+    #[serde(default)]
+    pub tax_id: Option<String>,
     /// What becomes of allocations that would exceed a quota and do not say it themselves.
     #[serde(default)]
     pub when_over_quota: WhenOverQuota,
@@ -60,6 +66,12 @@ pub struct NewTenant {
     /// Contact for this tenant, such as an email address. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contact: Option<String>,
+    /// Address for invoices, line by line; at most 8 lines. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billing_address: Option<Vec<String>>,
+    /// Number with the tax authority, printed on invoices. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tax_id: Option<String>,
     /// What becomes of allocations that would exceed a quota and do not say it themselves. `refuse` unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when_over_quota: Option<WhenOverQuota>,
@@ -84,6 +96,12 @@ pub struct TenantChange {
     /// Contact for this tenant. Absent keeps it, null clears it.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub contact: Patch<String>,
+    /// Address for invoices, line by line; at most 8 lines. Absent keeps it, null clears it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub billing_address: Patch<Vec<String>>,
+    /// Number with the tax authority, printed on invoices. Absent keeps it, null clears it.
+    #[serde(default, skip_serializing_if = "Patch::is_keep")]
+    pub tax_id: Patch<String>,
     /// What becomes of allocations that would exceed a quota and do not say it themselves; null returns to `refuse`.
     #[serde(default, skip_serializing_if = "Patch::is_keep")]
     pub when_over_quota: Patch<WhenOverQuota>,

@@ -25,6 +25,8 @@ words! {
         Workload = 10 "workload",
         /// Held by a lease, or idle on a claimed node.
         HeldAs = 11 "held_as",
+        /// Runs the control plane of an app instance (1), or a workload (0).
+        ControlPlane = 12 "control_plane",
     }
 }
 
@@ -61,6 +63,8 @@ pub struct Filter {
     pub app_instance: Option<AppInstanceNo>,
     pub workload: Option<Name>,
     pub classes: Option<BTreeSet<ClassNo>>,
+    /// Only control planes of app instances, or only workloads.
+    pub control_plane: Option<bool>,
 }
 
 /// One question.
@@ -99,6 +103,7 @@ impl Question {
             priority,
             tag,
             classes: _,
+            control_plane,
         } = &self.filter;
         let asks = |dims: &[Dim]| self.dims.iter().any(|dim| dims.contains(dim));
         let of_rows = users.is_some() || allocation.is_some() || app_instance.is_some() || workload.is_some();
@@ -108,7 +113,8 @@ impl Question {
             || pool.is_some()
             || priority.is_some()
             || tag.is_some()
-            || asks(&[Dim::Tenant, Dim::Project, Dim::Pool, Dim::Priority, Dim::Tag]);
+            || control_plane.is_some()
+            || asks(&[Dim::Tenant, Dim::Project, Dim::Pool, Dim::Priority, Dim::Tag, Dim::ControlPlane]);
         if of_rows
             || asks(&[Dim::User, Dim::Allocation, Dim::AppInstance, Dim::Workload, Dim::HeldAs])
             || of_nodes && of_payers
@@ -190,6 +196,7 @@ impl Filter {
             && self.pool.is_none_or(|pool| pool == key.pool)
             && self.priority.is_none_or(|priority| priority == key.priority)
             && self.tag.is_none_or(|tag| Some(tag) == key.tag)
+            && self.control_plane.is_none_or(|wanted| wanted == key.control_plane)
     }
 
     pub(crate) fn takes_node(&self, node: NodeNo, class: ClassNo) -> bool {
@@ -212,6 +219,7 @@ impl Filter {
             && self.allocation.is_none_or(|allocation| Some(allocation) == row.allocation)
             && self.app_instance.is_none_or(|app| Some(app) == row.app_instance)
             && self.workload.as_ref().is_none_or(|workload| Some(workload) == row.workload.as_ref())
+            && self.control_plane.is_none_or(|wanted| wanted == row.is_control_plane())
     }
 
     /// Whether [`Self::takes_brief`] checks the whole filter.
@@ -221,6 +229,7 @@ impl Filter {
             && self.allocation.is_none()
             && self.app_instance.is_none()
             && self.workload.is_none()
+            && self.control_plane.is_none()
     }
 }
 
@@ -245,6 +254,7 @@ pub(crate) fn payer_key(dims: &[Dim], key: &BillingKey) -> Key {
         Dim::Pool => key.pool.0.into(),
         Dim::Priority => key.priority as u64,
         Dim::Tag => key.tag.map_or(NONE, u64::from),
+        Dim::ControlPlane => key.control_plane.into(),
         _ => NONE,
     })
 }
@@ -273,6 +283,7 @@ pub(crate) fn row_key(dims: &[Dim], row: &Row, workloads: &mut Workloads) -> Key
         Dim::AppInstance => row.app_instance.map_or(NONE, |no| no.0),
         Dim::Workload => row.workload.as_ref().map_or(NONE, |name| workloads.place(name)),
         Dim::HeldAs => (if row.end == End::Idle { HeldAs::IdleClaim } else { HeldAs::Lease }) as u64,
+        Dim::ControlPlane => row.is_control_plane().into(),
         dim => brief_value(dim, &brief(row)),
     })
 }

@@ -4,6 +4,7 @@
 //! record comes back.
 
 mod entries;
+mod explain;
 mod invoices;
 mod late;
 mod persist;
@@ -12,6 +13,7 @@ mod settle;
 mod stored;
 
 pub use entries::{Entry, EntryKind, EntryLine, EntryPage, EntryQuestion};
+pub use explain::{LineLease, LineSource};
 pub use invoices::{Invoice, InvoiceDraft, InvoiceHead, InvoiceLine, InvoiceLineKey, Payment};
 pub(crate) use late::LateChange;
 pub use settle::{PayerPosting, Settlement};

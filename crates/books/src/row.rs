@@ -160,8 +160,13 @@ impl Row {
             payer: rare.and_then(|rare| rare.source_project).unwrap_or(self.project),
             app_instance: self.app_instance,
             attachment: rare.and_then(|rare| rare.attachment),
-            control_plane: rare.is_some_and(|rare| rare.control_plane),
+            control_plane: self.is_control_plane(),
         }
+    }
+
+    /// Whether it runs the control plane of an app instance.
+    pub fn is_control_plane(&self) -> bool {
+        self.rare.as_ref().is_some_and(|rare| rare.control_plane)
     }
 
     /// The part of its time that is not charged, because of the way it ended.

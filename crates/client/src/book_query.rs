@@ -24,6 +24,8 @@ pub struct BookQuery {
     pub allocation: Option<u64>,
     pub app_instance: Option<u64>,
     pub workload: Option<String>,
+    /// Only control planes of app instances, or only workloads.
+    pub control_plane: Option<bool>,
     /// Group by these words of the API: `tenant`, `class`, `app_instance`.
     pub by: Vec<String>,
     /// `minute`, `hour`, `day` or `month`.
@@ -52,6 +54,7 @@ impl<A: Answer> Call<A> {
             .maybe("allocation", asked.allocation)
             .maybe("app_instance", asked.app_instance)
             .maybe("workload", asked.workload.as_ref())
+            .maybe("control_plane", asked.control_plane)
             .maybe("by", (!asked.by.is_empty()).then(|| asked.by.join(",")))
             .maybe("bucket", asked.bucket.as_ref())
             .maybe("time_zone", asked.time_zone.as_ref())

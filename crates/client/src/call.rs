@@ -133,6 +133,15 @@ impl<A: Answer> Call<A> {
 }
 
 impl<T: DeserializeOwned + Send + 'static> Call<Json<T>> {
+    /// The answer as text, where a query parameter selects another format than JSON.
+    pub async fn text(mut self) -> Result<String, Error> {
+        if let Ok(request) = &mut self.request {
+            request.accept = Text::MEDIA;
+        }
+        let client = self.client.clone();
+        Text::read(self.bytes().await?).map_err(|what| client.protocol(what))
+    }
+
     /// The answer as JSON, including fields that this version does not know.
     pub async fn json(self) -> Result<Value, Error> {
         let client = self.client.clone();

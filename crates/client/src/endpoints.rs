@@ -43,7 +43,7 @@ macro_rules! methods {
     ($($id:ident {
         $summary:literal $method:ident $path:literal $({$place:ident} $($tail:literal)?)? for $roles:ident
         $(query[$($query:tt)*])? $(body $body:ident $(or $none:ident)?)?
-        => $status:literal $answer:ident $($media:literal)? $(or $wait_status:literal $wait:ident as $either:ident)?
+        => $status:literal $answer:ident $($media:literal)? $(also $($also:literal)+)? $(or $wait_status:literal $wait:ident as $either:ident)?
     })*) => {$(
         method! { $id $answer [$($either)?] [$($($query)*)?] [$($place)?] [$($body)?] $summary }
     )*};

@@ -39,6 +39,11 @@ pages! {
     CeilingList { "ceilings": api::Ceiling }
     RateCardList { "rate_cards": api::RateCard }
     ChargePolicyList { "charge_policies": api::ChargePolicy }
+    LedgerEntryList { "entries": api::LedgerEntry }
+    LedgerBalanceList { "balances": api::LedgerBalance }
+    PeriodList { "periods": api::Period }
+    InvoiceList { "invoices": api::InvoiceHead }
+    PaymentList { "payments": api::Payment }
     LeaseList { "leases": api::Lease }
     AllocationList { "allocations": api::Allocation }
     TokenList { "tokens": api::Token }

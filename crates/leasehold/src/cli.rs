@@ -16,6 +16,7 @@ mod filters;
 pub(crate) mod journal;
 pub(crate) mod key;
 pub(crate) mod lease;
+pub(crate) mod ledger;
 pub(crate) mod quota;
 pub(crate) mod rate;
 pub(crate) mod remote;

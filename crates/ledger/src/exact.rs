@@ -52,6 +52,12 @@ impl Amount {
         (amount.encoded().as_ref() == Ok(exact)).then_some(amount)
     }
 
+    /// As a fraction of the currency in lowest terms, such as `25/2`.
+    pub fn in_currency(&self) -> String {
+        let units = self.over(u128::from(STEPS_PER_UNIT));
+        format!("{}/{}", units.numerator, units.denominator)
+    }
+
     pub fn is_zero(&self) -> bool {
         self.numerator == BigInt::ZERO
     }

@@ -96,6 +96,12 @@ impl PublicId {
         number.copy_from_slice(&bytes[8..]);
         Some(u64::from_be_bytes(number))
     }
+
+    /// The position inside the record.
+    pub fn position(self) -> u16 {
+        let bytes = self.0.to_be_bytes();
+        u16::from_be_bytes([bytes[6], bytes[7]])
+    }
 }
 
 impl fmt::Display for PublicId {

@@ -380,6 +380,49 @@ fields! {
     }
 }
 
+words! {
+    /// The kinds of accounts.
+    pub enum AccountKind {
+        /// What a project owes and was not invoiced yet.
+        Receivable "receivable",
+        /// What a tenant owes by its invoices.
+        Invoiced "invoiced",
+        /// Amounts that were booked by hand for or against a project.
+        Adjustments "adjustments",
+        /// What the platform earned with a class.
+        Revenue "revenue",
+        /// Rounding to six decimals, and to the decimals of a currency on invoices.
+        Rounding "rounding",
+        /// Tax that was invoiced.
+        Tax "tax",
+        /// Payments that were received.
+        CashClearing "cash_clearing",
+        /// What the operator bears.
+        OperatorLoss "operator_loss",
+    }
+}
+
+words! {
+    /// What an entry of the ledger is.
+    pub enum EntryKind {
+        /// Usage of an hour.
+        Usage = 1 "usage",
+        /// Takes a wrong entry back.
+        Reversal = 2 "reversal",
+        /// Takes the place of a wrong entry.
+        Replacement = 3 "replacement",
+        /// Rounding of a correction, or of an invoice.
+        Rounding = 4 "rounding",
+        /// Booked by hand.
+        Adjustment = 5 "adjustment",
+        /// What a project owes becomes part of an invoice.
+        Invoice = 6 "invoice",
+        /// Tax on an invoice.
+        Tax = 7 "tax",
+        Payment = 8 "payment",
+    }
+}
+
 /// An account of the ledger, in one currency. A positive amount is a debit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Account {
@@ -416,17 +459,21 @@ impl Account {
     }
 
     /// The word for its kind.
-    pub const fn word(self) -> &'static str {
+    pub const fn kind(self) -> AccountKind {
         match self {
-            Self::Receivable(_) => "receivable",
-            Self::Invoiced(_) => "invoiced",
-            Self::Adjustments(_) => "adjustments",
-            Self::Revenue(_) => "revenue",
-            Self::Rounding => "rounding",
-            Self::Tax => "tax",
-            Self::CashClearing => "cash_clearing",
-            Self::OperatorLoss => "operator_loss",
+            Self::Receivable(_) => AccountKind::Receivable,
+            Self::Invoiced(_) => AccountKind::Invoiced,
+            Self::Adjustments(_) => AccountKind::Adjustments,
+            Self::Revenue(_) => AccountKind::Revenue,
+            Self::Rounding => AccountKind::Rounding,
+            Self::Tax => AccountKind::Tax,
+            Self::CashClearing => AccountKind::CashClearing,
+            Self::OperatorLoss => AccountKind::OperatorLoss,
         }
+    }
+
+    pub const fn word(self) -> &'static str {
+        self.kind().word()
     }
 }
 

@@ -44,7 +44,9 @@ pub use id::{
     QuotaNo, TenantNo, TokenNo, UserNo, WindowNo,
 };
 pub use instant::{Instant, Span};
-pub use ledger::{Account, EntryId, InvoiceNo, Item, Leg, LineKey, Month, Residual, Steps, UsageDelta};
+pub use ledger::{
+    Account, AccountKind, EntryId, EntryKind, InvoiceNo, Item, Leg, LineKey, Month, Residual, Steps, UsageDelta,
+};
 pub use name::Name;
 pub use placement::{Profile, Sensitivity, Weighing, Weights};
 pub use policy::{
@@ -53,8 +55,8 @@ pub use policy::{
 pub use quantity::{Fraction, Quanta};
 pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
-pub use state::{CustodyState, Group, LeaseState, RevokeReason, WasteClass, WasteOrder};
-pub use tenant::{TenantSettings, TenantSettingsChange};
+pub use state::{CustodyState, Group, InvoiceStatus, LeaseState, PeriodState, RevokeReason, WasteClass, WasteOrder};
+pub use tenant::{Address, TenantSettings, TenantSettingsChange};
 pub use word::Words;
 
 /// The version of the byte format that this crate writes. It reads this one and those before it.

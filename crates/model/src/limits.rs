@@ -91,3 +91,5 @@ pub const LEDGER_LINES_MAX: usize = 256;
 pub const LEDGER_LEGS_MAX: usize = 16;
 /// The highest tax rate, as a factor.
 pub const TAX_RATE_MAX: Decimal = Decimal(BILLION);
+/// Lines of a postal address.
+pub const ADDRESS_LINES_MAX: usize = 8;

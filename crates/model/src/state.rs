@@ -86,8 +86,33 @@ words! {
         AppInstance "app_instance",
         Workload "workload",
         HeldAs "held_as",
+        ControlPlane "control_plane",
         Class "class",
         Kind "kind",
         Tier "tier",
+    }
+}
+
+words! {
+    /// Whether a month of the ledger is closed.
+    pub enum PeriodState {
+        /// Entries are booked in it, or will be.
+        Open "open",
+        /// What belongs to it is fixed; its invoices are being issued.
+        Closing "closing",
+        /// Nothing is booked in it any more.
+        Closed "closed",
+    }
+}
+
+words! {
+    /// Whether an invoice is paid.
+    pub enum InvoiceStatus {
+        /// Something is owed, and it is not due yet.
+        Open "open",
+        /// Nothing is owed.
+        Paid "paid",
+        /// Something is owed, and it was due.
+        Overdue "overdue",
     }
 }

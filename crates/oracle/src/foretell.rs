@@ -333,12 +333,20 @@ impl World {
         if let Some(contact) = &settings.contact {
             put.settings.contact = contact.clone();
         }
+        if let Some(address) = &settings.billing_address {
+            put.settings.billing_address = address.clone();
+        }
+        if let Some(tax_id) = &settings.tax_id {
+            put.settings.tax_id = tax_id.clone();
+        }
         let names_tenant_field = settings.name.is_some()
             || settings.accounting_tag.is_some()
             || settings.max_priority.is_some()
             || settings.max_evicted_quanta_per_hour.is_some()
             || settings.contact.is_some()
-            || settings.when_over_quota.is_some();
+            || settings.when_over_quota.is_some()
+            || settings.billing_address.is_some()
+            || settings.tax_id.is_some();
 
         let scope = QuotaScope::of_tenant(*tenant);
         let mut count = self.quotas.values().filter(|quota| quota.put.scope.tenant == *tenant).count();

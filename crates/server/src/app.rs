@@ -11,7 +11,7 @@ use leasehold_engine::{Command, Refusal, Request};
 use leasehold_journal::Journal;
 use leasehold_model::id::IdKind;
 use leasehold_model::record::Hash;
-use leasehold_model::{Identity, Instant, LeaseNo, PublicId};
+use leasehold_model::{EntryId, Identity, Instant, LeaseNo, PublicId};
 use std::sync::Arc;
 
 /// The state of the daemon, as the routes see it.
@@ -31,6 +31,8 @@ pub(crate) struct App {
     /// Hash of the first record, from which public IDs are derived.
     pub(crate) genesis: Hash,
     pub(crate) settings: crate::settings::Settings,
+    /// How invoices are printed.
+    pub(crate) printing: crate::invoice_page::InvoicePrinting,
     /// Readers of the journal files. Few run at a time, so that they do not slow down the lease path.
     pub(crate) scans: crate::scans::Scans,
     /// Operations that wait for the engine, by caller.
@@ -86,6 +88,20 @@ impl App {
     /// The 128-bit ID of a lease.
     pub(crate) fn lease_uid(&self, lease: LeaseNo) -> String {
         PublicId::new(&self.genesis, IdKind::Lease, 0, lease.0).to_string()
+    }
+
+    /// The 128-bit ID of an entry of the ledger.
+    pub(crate) fn entry_uid(&self, entry: EntryId) -> String {
+        PublicId::new(&self.genesis, IdKind::Entry, entry.position, entry.sequence).to_string()
+    }
+
+    /// The entry with this ID: 32 hexadecimal digits, or `entry-`, the sequence of its record and its position.
+    pub(crate) fn entry_id(&self, text: &str) -> Option<EntryId> {
+        EntryId::parse(text).or_else(|| {
+            let id = PublicId(hex_id(text)?);
+            let sequence = id.number(&self.genesis, IdKind::Entry)?;
+            Some(EntryId { sequence, position: id.position() })
+        })
     }
 
     /// The lease with this ID: 32 hexadecimal digits, or `lease-` and the number.

@@ -336,6 +336,16 @@ pub(crate) async fn look_up<T: Send + 'static>(
     when_caught_up(app, turn, |app| app.books.read(|books| question(app, books).map_err(|error| problem(&error)))).await
 }
 
+/// The same for what the ledger is asked, which may be refused.
+pub(crate) async fn consult<T: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    question: impl FnOnce(&App, &Books) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let turn = app.books.lookups.ask(caller).await?;
+    when_caught_up(app, turn, |app| app.books.read(|books| question(app, books))).await
+}
+
 /// Waits until the books have processed everything that is durable.
 async fn when_caught_up<T: Send + 'static>(
     app: &Arc<App>,

@@ -58,6 +58,13 @@ pub const KEYS: &[&str] = &[
     "engine.sensitive_pool_size",
     "engine.head_wait_max",
     "engine.idle_node_after",
+    "ledger.auto_open",
+    "ledger.payment_terms_days",
+    "ledger.invoice_template",
+    "issuer.name",
+    "issuer.address",
+    "issuer.tax_id",
+    "issuer.bank",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -90,6 +97,10 @@ pub struct Config {
     #[serde(deserialize_with = "section")]
     pub engine: Engine,
     #[serde(deserialize_with = "section")]
+    pub ledger: Ledger,
+    #[serde(deserialize_with = "section")]
+    pub issuer: Issuer,
+    #[serde(deserialize_with = "section")]
     pub clock: Clock,
     #[serde(deserialize_with = "section")]
     pub metrics: Metrics,
@@ -109,6 +120,8 @@ impl Default for Config {
             journal: Journal::default(),
             scrub: Scrub::default(),
             engine: Engine::default(),
+            ledger: Ledger::default(),
+            issuer: Issuer::default(),
             clock: Clock::default(),
             metrics: Metrics::default(),
             log: Log::default(),
@@ -273,6 +286,43 @@ impl Engine {
             head_wait_max: self.head_wait_max.unwrap_or(in_force.head_wait_max),
         }
     }
+}
+
+/// How usage is posted and invoiced.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ledger {
+    /// Whether a new journal opens its ledger by itself.
+    pub auto_open: bool,
+    /// Days from the issue of an invoice until it is due.
+    pub payment_terms_days: u32,
+    /// The template of printed invoices; a built-in one if absent.
+    pub invoice_template: Option<PathBuf>,
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        Self { auto_open: true, payment_terms_days: 30, invoice_template: None }
+    }
+}
+
+impl Ledger {
+    /// How long after its issue an invoice is due.
+    pub fn payment_terms(&self) -> Span {
+        Span::from_secs(u64::from(self.payment_terms_days) * 86_400)
+    }
+}
+
+/// Who issues invoices.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Issuer {
+    pub name: Option<String>,
+    /// Line by line.
+    pub address: Vec<String>,
+    pub tax_id: Option<String>,
+    /// The bank account, line by line.
+    pub bank: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -7,6 +7,7 @@ use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
 use crate::empty_nodes;
+use crate::invoice_page::InvoicePrinting;
 use crate::key_history::KeyHistory;
 use crate::live::{Live, PublishObserver};
 use crate::losses;
@@ -28,7 +29,7 @@ use leasehold_engine::{Command, Request};
 use leasehold_journal::disk::Disk;
 use leasehold_journal::{Journal, Keys, Local, MacKey, RealDisk, Recovered, UnprovedTail, private_file};
 use leasehold_model::record::Hash;
-use leasehold_model::{Identity, Instant, Name, Role, Span, TokenScope};
+use leasehold_model::{Identity, Instant, Name, Role, TokenScope};
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub enum DaemonError {
         segment: u32,
         why: &'static str,
     },
+    /// The template of invoices cannot be used.
+    InvoiceTemplate(String),
     /// A command that startup needs was refused.
     Refused(String),
 }
@@ -77,6 +80,7 @@ impl DaemonError {
             Self::Tls(error) => error.code(),
             Self::Io { .. } => "io_failed",
             Self::MissingSegment { .. } => "journal_segment_missing",
+            Self::InvoiceTemplate(_) => "invoice_template",
             Self::Refused(_) => "start_refused",
         }
     }
@@ -94,6 +98,7 @@ impl fmt::Display for DaemonError {
                 "books.redb cannot be used ({why}), and journal/{segment:08}.seg is missing to rebuild it from the \
                  journal; bring the segment back, or add its directory to journal.archive"
             ),
+            Self::InvoiceTemplate(why) => write!(f, "ledger.invoice_template: {why}"),
             Self::Refused(what) => f.write_str(what),
         }
     }
@@ -177,7 +182,9 @@ impl Daemon {
         }
         let began = cell.time();
         let operator_token = first_operator_token(&cell, &directory, began, start.new_operator_token)?;
-        settlement::open_if_unused(&cell);
+        if config.ledger.auto_open {
+            settlement::open_if_unused(&cell);
+        }
         let missing_segment = journal.missing_segment();
         let scrub = ScrubService::new(&directory.data, scrub_key, files, start.clock, config.scrub.clone());
         let app = assemble(&config, &directory, books_key, cell, journal, keys, scrub, began)?;
@@ -323,9 +330,6 @@ fn write_secret(directory: &DataDirectory, secret: &str) -> io::Result<()> {
     private_file::replace(&directory.operator_token(), &[secret.as_bytes(), b"\n"])
 }
 
-/// How long after its issue an invoice is due.
-const INVOICES_DUE_AFTER: Span = Span::from_secs(30 * 86_400);
-
 /// The queue of the cell limits all operations together; operators are limited by nothing else.
 fn waiting_shares(total: usize) -> Arc<Shares> {
     Shares::new(ShareLimits { all: usize::MAX, ..ShareLimits::parts_of(total) })
@@ -359,12 +363,13 @@ fn assemble(
         key_history: KeyHistory::default(),
         live,
         books,
-        settlement: SettlementService::new(INVOICES_DUE_AFTER),
+        settlement: SettlementService::new(config.ledger.payment_terms()),
         proofs: Proofs::default(),
         scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,
         settings: Settings::new(config),
+        printing: InvoicePrinting::new(config).map_err(DaemonError::InvoiceTemplate)?,
         scans: Scans::new(),
         waiting: waiting_shares(config.limits.queued_requests as usize),
         rate: Limiter::new(&config.rate),

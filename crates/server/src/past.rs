@@ -54,26 +54,26 @@ pub(crate) fn named(books: &Books, kind: NamedKind, number: u32, live: Option<&N
     live.map(ToString::to_string).or_else(last).unwrap_or_else(|| format!("{kind}-{number}"))
 }
 
-/// The names of the objects in leases and allocations.
-struct Known<'k> {
-    state: &'k State,
-    books: &'k Books,
+/// The names of the objects in leases, allocations and entries.
+pub(crate) struct Known<'k> {
+    pub(crate) state: &'k State,
+    pub(crate) books: &'k Books,
 }
 
 impl Known<'_> {
-    fn tenant(&self, no: TenantNo) -> String {
+    pub(crate) fn tenant(&self, no: TenantNo) -> String {
         named(self.books, NamedKind::Tenant, no.0, self.state.tenant(no).map(|tenant| &tenant.settings.name))
     }
-    fn project(&self, no: ProjectNo) -> String {
+    pub(crate) fn project(&self, no: ProjectNo) -> String {
         named(self.books, NamedKind::Project, no.0, self.state.project(no).map(|project| &project.name))
     }
-    fn user(&self, no: UserNo) -> String {
+    pub(crate) fn user(&self, no: UserNo) -> String {
         named(self.books, NamedKind::User, no.0, self.state.user(no).map(|user| &user.name))
     }
-    fn node(&self, no: NodeNo) -> String {
+    pub(crate) fn node(&self, no: NodeNo) -> String {
         named(self.books, NamedKind::Node, no.0, self.state.node(no).map(|node| &node.name))
     }
-    fn pool(&self, no: PoolNo) -> String {
+    pub(crate) fn pool(&self, no: PoolNo) -> String {
         named(self.books, NamedKind::Pool, no.0, self.state.pool(no).map(|pool| &pool.name))
     }
 }

@@ -19,6 +19,11 @@ pub const RELOADED: &[&str] = &[
     "limits.streams",
     "rate.operations_per_second",
     "rate.burst",
+    "ledger.invoice_template",
+    "issuer.name",
+    "issuer.address",
+    "issuer.tax_id",
+    "issuer.bank",
     "metrics.open",
     "log.level",
     "log.requests",
@@ -69,6 +74,10 @@ impl Reloader {
         reloaded.restart = differing(&self.started, &config).into_iter().filter(|key| !is_reloaded(key)).collect();
         if let Some(app) = self.app.upgrade() {
             app.settings.set(&config);
+            // The configuration was checked; a template that was changed since stays as it was.
+            if let Err(why) = app.printing.set(&config) {
+                tracing::warn!(why, "the template of invoices cannot be used; the earlier one stays");
+            }
             app.live.shares.set_limits(ShareLimits::parts_of(config.limits.streams as usize));
             if reloaded.keys.iter().any(|key| key.starts_with("rate.")) {
                 app.rate.set(&config.rate);

@@ -7,13 +7,17 @@ use leasehold_engine::{Ceiling, Lease, Node, Phase, Quota, State, Token};
 use leasehold_meter::Units;
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    Amount, ClassNo, Fraction, HolderScope, Instant, LimitKind, Measure, Name, NodeScope, PoolNo, Priority, ProjectNo,
-    QuotaScope, TenantNo, UserNo, WhenOverQuota, quantity,
+    Address, Amount, ClassNo, Fraction, HolderScope, Instant, LimitKind, Measure, Name, NodeScope, PoolNo, Priority,
+    ProjectNo, QuotaScope, TenantNo, UserNo, WhenOverQuota, quantity,
 };
 use std::collections::BTreeMap;
 
 pub(crate) fn text(name: Option<&Name>) -> Option<String> {
     name.map(|name| name.as_str().to_owned())
+}
+
+pub(crate) fn address(address: Option<&Address>) -> Vec<String> {
+    address.map_or(&[][..], Address::lines).iter().map(ToString::to_string).collect()
 }
 
 pub(crate) fn lease_state(phase: Phase) -> api::LeaseState {
@@ -41,6 +45,8 @@ pub(crate) fn tenant(state: &State, number: TenantNo) -> Option<api::Tenant> {
         name: tenant.settings.name.as_str().to_owned(),
         accounting_tag: text(tenant.settings.accounting_tag.as_ref()),
         contact: text(tenant.settings.contact.as_ref()),
+        billing_address: address(tenant.settings.billing_address.as_ref()),
+        tax_id: text(tenant.settings.tax_id.as_ref()),
         when_over_quota: tenant.settings.when_over_quota.unwrap_or(WhenOverQuota::Refuse),
         max_priority: tenant.settings.max_priority,
         max_evicted_quanta_per_hour: tenant.settings.max_evicted_quanta_per_hour,

@@ -6,8 +6,8 @@ use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, Rep
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::{
-    AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo, TenantSettingsChange,
-    TokenNo, TokenScope, UserNo, WhenOverQuota,
+    Address, AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo,
+    TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::{BudgetWishes, Change, QuotaWish, WindowWish, Wish, Word};
@@ -200,6 +200,8 @@ fn update(dice: &mut Dice) -> UpdateTenant {
         max_evicted_quanta_per_hour: some(dice, |dice| cleared_or(dice, |dice| dice.below(9))),
         contact: None,
         when_over_quota: None,
+        billing_address: None,
+        tax_id: None,
     };
     let update = UpdateTenant {
         tenant,
@@ -217,7 +219,11 @@ fn update(dice: &mut Dice) -> UpdateTenant {
     // Taken from what was drawn already: another draw would change what every kept seed does.
     let contact = update.max_pending.map(|n| n.map(|n| name(&format!("ops-{n}@example.org"))));
     let when_over_quota = update.max_leases.map(|n| n.map(|n| WhenOverQuota::ALL[usize::from(n % 3 == 0)]));
-    UpdateTenant { settings: TenantSettingsChange { contact, when_over_quota, ..update.settings }, ..update }
+    let tax_id = update.max_nodes.map(|n| n.map(|n| name(&format!("tax-{n}"))));
+    let lines = |n: u64| (0..n.min(3)).map(|line| name(&format!("line {line}"))).collect();
+    let billing_address = update.burst_allowance.map(|n| n.and_then(|n| Address::new(lines(n))));
+    let settings = TenantSettingsChange { contact, when_over_quota, billing_address, tax_id, ..update.settings };
+    UpdateTenant { settings, ..update }
 }
 
 /// A token, mostly a valid one.

@@ -20,7 +20,12 @@ use leasehold_model::policy::{DenyCause, Priority};
 use leasehold_model::quantity::Quanta;
 use leasehold_model::quota::{HolderScope, LimitKind, NodeScope, QuotaScope};
 use leasehold_model::record::Record;
+use leasehold_model::tenant::Address;
 use serde_json::{Map, Value};
+
+fn address(address: &Address) -> Value {
+    address.lines().iter().map(|line| Value::from(line.as_str())).collect()
+}
 
 pub(super) fn show(directory: &Directory, record: &Record) -> Value {
     let new = || Object::new(directory);
@@ -89,7 +94,9 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("max_priority", put.settings.max_priority.word())
             .field("max_evicted_quanta_per_hour", put.settings.max_evicted_quanta_per_hour.map(count))
             .field("contact", text(put.settings.contact.as_ref()))
-            .field("when_over_quota", put.settings.when_over_quota.map(WhenOverQuota::word)),
+            .field("when_over_quota", put.settings.when_over_quota.map(WhenOverQuota::word))
+            .field("billing_address", put.settings.billing_address.as_ref().map(address))
+            .field("tax_id", text(put.settings.tax_id.as_ref())),
         Body::TenantDeleted(gone) => new().named("tenant", gone.tenant),
         Body::ProjectPut(put) => new().named("project", put.project).named("tenant", put.tenant),
         Body::ProjectDeleted(gone) => new().named("project", gone.project),

@@ -49,6 +49,15 @@ pub(crate) fn example(name: &str) -> Option<Value> {
         "NewChargePolicy" => json!({
             "from": "2026-12-01T00:00:00Z", "charges": { "preempted": { "minus_last": "10m" } },
         }),
+        "OpenLedger" => json!({ "from": "2026-11-01T00:00:00Z" }),
+        "NewLedgerEntry" => json!({
+            "tenant": "physics", "project": "lattice", "currency": "EUR", "reason": "goodwill for the outage of 3 November",
+            "legs": [{ "account": "receivable", "amount": "-25.00" }, { "account": "operator_loss", "amount": "25.00" }],
+        }),
+        "NewCorrection" => json!({ "entry": "entry-48211-0", "amount": "12.50", "reason": "price agreed by contract" }),
+        "NewDispute" => json!({ "entry": "entry-48211-0", "reason": "the node did not respond" }),
+        "NewPayment" => json!({ "invoice": "INV-000012", "amount": "1190.00", "reference": "bank 2026-12-09/17" }),
+        "TaxRateChange" => json!({ "rate": "0.24", "from": "2026-12" }),
         "RequestLease" => json!({
             "tenant": "physics", "project": "lattice", "ttl": "1h",
             "asks": [{ "class": "h100", "quantity": 2 }, { "class": "dram", "quantity": "80GiB" }],

@@ -45,6 +45,15 @@ pub(super) const of_project: &[Query] =
     &[one("project", "Only for this project: name (with `tenant`) or number.", text)];
 pub(super) const of_user: &[Query] = &[one("user", "Only for this user: name (with `tenant`) or number.", text)];
 
+pub(super) const currency: &[Query] =
+    &[one("currency", "Only in this currency: three capital letters.", super::schemas::currency)];
+/// How an invoice is written.
+pub(super) const invoice_format: &[Query] = &[one(
+    "format",
+    "JSON, comma-separated values for a spreadsheet, or a page for people that can be printed. JSON if absent.",
+    super::schemas::invoice_format,
+)];
+
 /// A page of a list.
 pub(super) const page: &[Query] = &[
     one("cursor", "Beginning of the page: `next_cursor` of the page before.", text),
@@ -74,12 +83,13 @@ pub(super) const books: &[Query] = &[
     one("allocation", "Only for this allocation: `alloc-` and its number, or the number.", text),
     one("app_instance", "Only for this app instance: its number.", sequence),
     one("workload", "Only for this workload.", text),
+    one("control_plane", "Only control planes of app instances (true), or only workloads (false).", flag),
 ];
 
 /// Grouping.
 pub(super) const grouped: &[Query] = &[one(
     "by",
-    "Group by (comma-separated): tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload, held_as (lease or idle_claim). Different units are never added up: class is added to the list unless it contains class or kind.",
+    "Group by (comma-separated): tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload, held_as (lease or idle_claim), control_plane (true or false). Different units are never added up: class is added to the list unless it contains class or kind.",
     grouping,
 )];
 

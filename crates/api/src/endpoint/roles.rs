@@ -16,6 +16,11 @@ pub(super) const PRICE_READERS: &[Role] =
     &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember, AppOperator];
 pub(super) const CHARGE_READERS: &[Role] = &[Operator, Auditor, BillingAuthority];
 pub(super) const BOOK_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember];
+pub(super) const LEDGER_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember];
+/// An invoice is about all projects of a tenant, so that members of one project do not see it.
+pub(super) const INVOICE_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin];
+pub(super) const LEDGER_KEEPERS: &[Role] = &[Operator, BillingAuthority];
+pub(super) const DISPUTERS: &[Role] = &[Operator, BillingAuthority, TenantAdmin];
 pub(super) const AGENTS: &[Role] = &[Operator, NodeAgent];
 pub(super) const CATALOG: &[Role] =
     &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember, NodeAgent, AppOperator];

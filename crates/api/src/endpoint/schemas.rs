@@ -60,6 +60,24 @@ pub(super) fn capacity_grouping(_: &mut SchemaGenerator) -> Schema {
 pub(super) fn waste_class(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<WasteClass>()
 }
+pub(super) fn currency(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "pattern": "^[A-Z]{3}$", "examples": ["EUR"] })
+}
+pub(super) fn month(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<MonthText>()
+}
+pub(super) fn entry_kind(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<EntryKind>()
+}
+pub(super) fn account_kind(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<AccountKind>()
+}
+pub(super) fn invoice_status(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<InvoiceStatus>()
+}
+pub(super) fn invoice_format(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["json", "csv", "html"], "default": "json" })
+}
 pub(super) fn flag(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["true", "false"] })
 }

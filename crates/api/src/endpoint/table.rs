@@ -3,7 +3,8 @@
 //! A row reads `id { "summary" Method "path" {parameter} "path" for ROLES query[…] body Type => status Answer }`.
 //! The roles are named in `roles.rs`. A query parameter is the name of a constant in `parameter.rs`, or
 //! `(name constant)`, or `(name "description" schema)` with a schema of `schemas.rs`. `body Type or none` also takes a
-//! request without a body. The answer is a type of this crate, or `Text`, `Bytes` or `Stream` with its media type.
+//! request without a body. The answer is a type of this crate, or `Text`, `Bytes` or `Stream` with its media type;
+//! `also` names further media types.
 //!
 //! To add an endpoint, add a row here and write the handler under its id in `server/src/routes/`.
 
@@ -211,6 +212,83 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Post "/api/v1/charge-policies" for OPERATOR body NewChargePolicy => 201 ChargePolicyPut }
     change_charge_policy { "Change a charge policy that is not yet in force"
         Patch "/api/v1/charge-policies/" {policy} for OPERATOR body NewChargePolicy => 200 ChargePolicyPut }
+
+    // The ledger, months, invoices, payments and tax.
+    ledger_status { "Show how far usage is posted, which month is open, and whether settlement lags"
+        Get "/api/v1/ledger" for LEDGER_READERS => 200 LedgerStatus }
+    open_ledger { "Open the ledger: usage is posted from an hour on"
+        Post "/api/v1/ledger/open" for LEDGER_KEEPERS body OpenLedger or none => 201 LedgerOpened }
+    settle_ledger { "Settle all hours that are over now, and wait until they are posted"
+        Post "/api/v1/ledger/settle" for LEDGER_KEEPERS => 200 LedgerSettled }
+    ledger_draft { "Show usage that is rated and not posted yet, by payer"
+        Get "/api/v1/ledger/draft" for LEDGER_READERS query[tenant (project of_project) currency] => 200 LedgerDraft }
+    list_entries { "List entries of the ledger"
+        Get "/api/v1/ledger/entries" for LEDGER_READERS
+            query[
+                tenant (project of_project) currency
+                (month "Only booked in this month." month)
+                (kind "Only of this kind." entry_kind)
+                (account "Only on an account of this kind." account_kind)
+                page
+            ] => 200 LedgerEntryList }
+    post_entry { "Book an entry by hand; its amounts must sum to zero"
+        Post "/api/v1/ledger/entries" for LEDGER_KEEPERS body NewLedgerEntry => 201 LedgerEntryPut }
+    show_entry { "Show an entry"
+        Get "/api/v1/ledger/entries/" {entry} for LEDGER_READERS => 200 LedgerEntry }
+    explain_entry { "Explain where the amount of an entry comes from: leases, seconds, prices, factors and arithmetic"
+        Get "/api/v1/ledger/entries/" {entry} "/explain" for LEDGER_READERS => 200 LedgerExplanation }
+    list_balances { "List balances of accounts, derived from their entries"
+        Get "/api/v1/ledger/balances" for LEDGER_READERS
+            query[
+                tenant (project of_project) currency
+                (account "Only accounts of this kind." account_kind)
+                page
+            ] => 200 LedgerBalanceList }
+    correct_entry { "Correct an entry: reverse it and, if an amount is given, replace it"
+        Post "/api/v1/ledger/corrections" for LEDGER_KEEPERS body NewCorrection => 201 CorrectionPut }
+    list_disputes { "List entries that are disputed"
+        Get "/api/v1/ledger/disputes" for LEDGER_READERS query[tenant page] => 200 LedgerEntryList }
+    dispute_entry { "Mark an entry as disputed"
+        Post "/api/v1/ledger/disputes" for DISPUTERS body NewDispute => 201 LedgerEntryPut }
+    close_dispute { "Close the dispute of an entry"
+        Post "/api/v1/ledger/disputes/close" for DISPUTERS body NewDispute => 200 LedgerEntryPut }
+    list_periods { "List the months of the ledger"
+        Get "/api/v1/periods" for LEDGER_READERS query[page] => 200 PeriodList }
+    show_period { "Show a month, what is missing before it can be closed, and its draft invoices"
+        Get "/api/v1/periods/" {month} for LEDGER_READERS => 200 PeriodDetail }
+    close_period { "Settle and close a month; its invoices are issued in the background"
+        Post "/api/v1/periods/" {month} "/close" for LEDGER_KEEPERS => 202 PeriodClosing }
+    list_invoices { "List invoices and credit notes"
+        Get "/api/v1/invoices" for INVOICE_READERS
+            query[
+                tenant currency
+                (month "Only for this month." month)
+                (status "Only with this status." invoice_status)
+                page
+            ] => 200 InvoiceList }
+    draft_invoices { "Show what the invoices of a tenant for an open month would be now"
+        Get "/api/v1/invoices/draft" for INVOICE_READERS
+            query[
+                (tenant "Tenant: name or number. The tenant of the token if absent." text)
+                (month "Month that is not closed. The first open month if absent." month)
+                currency invoice_format
+            ] => 200 InvoiceDrafts also "text/csv" "text/html" }
+    show_invoice { "Show an invoice or credit note, as JSON, for a spreadsheet, or as a page to print"
+        Get "/api/v1/invoices/" {number} for INVOICE_READERS query[invoice_format]
+            => 200 Invoice also "text/csv" "text/html" }
+    list_payments { "List payments"
+        Get "/api/v1/payments" for INVOICE_READERS
+            query[
+                tenant currency
+                (invoice "Only for this invoice." text)
+                page
+            ] => 200 PaymentList }
+    record_payment { "Record a payment; the same reference with the same payment returns the first answer"
+        Post "/api/v1/payments" for LEDGER_KEEPERS body NewPayment => 201 PaymentPut }
+    show_tax_rate { "Show the tax rates of a tenant"
+        Get "/api/v1/tenants/" {tenant} "/tax-rate" for INVOICE_READERS => 200 TaxRates }
+    set_tax_rate { "Set the tax rate of a tenant from a month on"
+        Put "/api/v1/tenants/" {tenant} "/tax-rate" for LEDGER_KEEPERS body TaxRateChange => 200 TaxRatePut }
 
     // Leases and explanations.
     list_leases {

@@ -43,6 +43,9 @@ fn maybe_text() -> Value {
 fn flag() -> Value {
     json!({ "type": "boolean" })
 }
+fn maybe_lines() -> Value {
+    json!({ "type": ["array", "null"], "items": { "type": "string" } })
+}
 fn list(of: Value) -> Value {
     json!({ "type": "array", "items": of })
 }
@@ -163,6 +166,8 @@ fn plain(name: &str) -> Of {
             ("Most quanta that may be evicted per hour; null without a limit", maybe_count())
         }
         "contact" => ("Whom to contact; null if nobody is named", maybe_text()),
+        "billing_address" => ("Address for invoices, line by line; null if there is none", maybe_lines()),
+        "tax_id" => ("Number with the tax authority; null if there is none", maybe_text()),
         "quota_id" => ("Number of the quota", number()),
         "evict_own_lower" => ("Whether requests may evict leases of lower priority that it counts", flag()),
         "headroom_quota_id" => ("Number of the quota in which the victims make headroom", number()),

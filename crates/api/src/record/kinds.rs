@@ -59,7 +59,16 @@ pub(super) const KINDS: &[Kind] = &[
     kind(
         "tenant.put",
         "A tenant was created or changed.",
-        &["tenant", "accounting_tag", "max_priority", "max_evicted_quanta_per_hour", "contact", "when_over_quota"],
+        &[
+            "tenant",
+            "accounting_tag",
+            "max_priority",
+            "max_evicted_quanta_per_hour",
+            "contact",
+            "when_over_quota",
+            "billing_address",
+            "tax_id",
+        ],
     ),
     kind("tenant.deleted", "A tenant was deleted.", &["tenant"]),
     kind("project.put", "A project was created or renamed.", &["project", "tenant"]),

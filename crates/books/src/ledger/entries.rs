@@ -6,34 +6,14 @@ use crate::facts::{Books, BooksError};
 use crate::store::ENTRIES;
 use leasehold_ledger::line_legs;
 use leasehold_model::codec::Field;
+pub use leasehold_model::ledger::EntryKind;
 use leasehold_model::ledger::ExactSteps;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Account, EntryId, Instant, InvoiceNo, Leg, LineKey, Month, Name, ProjectNo, Steps, TenantNo, UsageDelta, words,
+    Account, EntryId, Instant, InvoiceNo, Leg, LineKey, Month, Name, ProjectNo, Steps, TenantNo, UsageDelta,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
-
-words! {
-    /// What an entry of the ledger is.
-    pub enum EntryKind {
-        /// Usage of an hour.
-        Usage = 1 "usage",
-        /// Takes a wrong entry back.
-        Reversal = 2 "reversal",
-        /// Takes the place of a wrong entry.
-        Replacement = 3 "replacement",
-        /// Rounding of a correction, or of an invoice.
-        Rounding = 4 "rounding",
-        /// Booked by hand.
-        Adjustment = 5 "adjustment",
-        /// What a project owes becomes part of an invoice.
-        Invoice = 6 "invoice",
-        /// Tax on an invoice.
-        Tax = 7 "tax",
-        Payment = 8 "payment",
-    }
-}
 
 /// The usage of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use leasehold_oracle::accounts::{Accounts, Ask, By, Line, Shares, Tenure};
 use leasehold_sim::Dice;
 use std::collections::BTreeMap;
 
-const DIMS: [(Dim, By); 11] = [
+const DIMS: [(Dim, By); 12] = [
     (Dim::Tenant, By::Tenant),
     (Dim::Project, By::Project),
     (Dim::User, By::User),
@@ -20,6 +20,7 @@ const DIMS: [(Dim, By); 11] = [
     (Dim::AppInstance, By::AppInstance),
     (Dim::Workload, By::Workload),
     (Dim::HeldAs, By::HeldAs),
+    (Dim::ControlPlane, By::ControlPlane),
 ];
 
 /// A history with its notable instants, and the oracle's accounts of it.
@@ -206,6 +207,7 @@ fn set(filter: &mut Filter, by: By, tenure: &Tenure, books: &Books) -> bool {
         By::Allocation => filter.allocation = tenure.allocation,
         By::AppInstance => filter.app_instance = tenure.app_instance,
         By::Workload => filter.workload.clone_from(&tenure.workload),
+        By::ControlPlane => filter.control_plane = Some(tenure.control_plane),
         // It tells apart; nobody asks for one alone.
         By::HeldAs => return false,
     }

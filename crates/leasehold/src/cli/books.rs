@@ -39,6 +39,9 @@ pub(crate) struct FilterArgs {
     /// Only this workload
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,
+    /// Only control planes of app instances (true), or only workloads (false)
+    #[arg(long, value_name = "BOOLEAN")]
+    pub(crate) control_plane: Option<bool>,
 }
 
 /// Grouping of a report.

@@ -7,6 +7,7 @@ use super::ceiling::CeilingCommand;
 use super::claim::ClaimCommand;
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
+use super::ledger::{InvoiceCommand, LedgerCommand, PaymentCommand, PeriodCommand, TaxCommand};
 use super::quota::QuotaCommand;
 use super::rate::RateCommand;
 use super::settings::SettingsCommand;
@@ -70,6 +71,21 @@ pub(crate) enum RemoteCommand {
     Waste(Box<WasteArgs>),
     /// Report how much workloads depend on each kind of resource
     Sensitivity(Box<SensitivityArgs>),
+    /// Show and correct the ledger: what was posted, and where it comes from
+    #[command(subcommand)]
+    Ledger(Box<LedgerCommand>),
+    /// Show and close the months of the ledger
+    #[command(subcommand)]
+    Period(PeriodCommand),
+    /// Show invoices and credit notes, and drafts of them
+    #[command(subcommand)]
+    Invoice(InvoiceCommand),
+    /// Record and list payments of tenants
+    #[command(subcommand)]
+    Payment(PaymentCommand),
+    /// Show and set the tax rates of tenants
+    #[command(subcommand)]
+    Tax(TaxCommand),
     /// Show and change the daemon's scheduling limits and timeouts
     #[command(subcommand)]
     Settings(SettingsCommand),

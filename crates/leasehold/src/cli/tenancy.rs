@@ -33,6 +33,12 @@ pub(crate) struct TenantCreateArgs {
     /// Contact of the tenant, such as an email address
     #[arg(long, value_name = "TEXT")]
     pub(crate) contact: Option<String>,
+    /// Address for invoices; lines are separated by semicolons, such as "Physics Department; Main Street 1; 12345 Town"
+    #[arg(long, value_name = "LINES", value_parser = lines)]
+    pub(crate) billing_address: Option<AddressLines>,
+    /// Number with the tax authority, printed on invoices
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) tax_id: Option<String>,
     /// Highest priority class that the tenant may request [default: standard]
     #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) max_priority: Option<Priority>,
@@ -55,10 +61,24 @@ pub(crate) struct TenantUsageArgs {
     pub(crate) days: Option<u32>,
 }
 
+/// The lines of an address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AddressLines(pub(crate) Vec<String>);
+
+fn lines(text: &str) -> Result<AddressLines, String> {
+    let lines: Vec<String> = text.split([';', '\n']).map(|line| line.trim().to_owned()).collect();
+    if lines.iter().any(String::is_empty) {
+        return Err("a line of the address is empty; separate lines by semicolons".into());
+    }
+    Ok(AddressLines(lines))
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TenantField {
     AccountingTag,
     Contact,
+    BillingAddress,
+    TaxId,
     WhenOverQuota,
     MaxPriority,
     MaxEvictedQuantaPerHour,
@@ -78,6 +98,7 @@ pub(crate) enum TenantField {
 Examples:
   leasehold tenant set physics --max-nodes 200 --max-leases 5000
   leasehold tenant set physics --gpu-hours-budget 50000 --fair-share-target 0.25
+  leasehold tenant set physics --billing-address \"Physics Department; Main Street 1; 12345 Town\" --tax-id EE123456789
   leasehold tenant set physics --clear accounting-tag")]
 pub(crate) struct TenantSetArgs {
     /// Name or number of the tenant
@@ -91,6 +112,12 @@ pub(crate) struct TenantSetArgs {
     /// Contact of the tenant, such as an email address
     #[arg(long, value_name = "TEXT")]
     pub(crate) contact: Option<String>,
+    /// Address for invoices; lines are separated by semicolons, such as "Physics Department; Main Street 1; 12345 Town"
+    #[arg(long, value_name = "LINES", value_parser = lines)]
+    pub(crate) billing_address: Option<AddressLines>,
+    /// Number with the tax authority, printed on invoices
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) tax_id: Option<String>,
     /// What becomes of allocations that would exceed a quota and do not say it themselves
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) when_over_quota: Option<WhenOverQuota>,

@@ -43,6 +43,7 @@ pub(super) fn filtered(filter: FilterArgs) -> BookQuery {
         allocation: filter.allocation,
         app_instance: filter.app_instance,
         workload: filter.workload,
+        control_plane: filter.control_plane,
         ..BookQuery::default()
     }
 }

@@ -186,6 +186,7 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         Group::AppInstance => of.app_instance.clone(),
         Group::Workload => of.workload.clone(),
         Group::HeldAs => of.held_as.clone(),
+        Group::ControlPlane => of.control_plane.map(|is| is.to_string()),
         Group::Class => of.class.clone(),
         Group::Kind => of.kind.clone(),
         Group::Tier => of.tier.clone(),
@@ -207,6 +208,7 @@ fn id(of: &Of, name: &str) -> Option<u32> {
         | Group::AppInstance
         | Group::Workload
         | Group::HeldAs
+        | Group::ControlPlane
         | Group::Kind
         | Group::Tier => None,
     }

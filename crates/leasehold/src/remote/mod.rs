@@ -15,12 +15,15 @@ mod failure;
 mod figures;
 mod forecast;
 mod foreground;
+mod invoice;
 mod key;
 mod lease;
 mod lease_request;
+mod ledger;
 mod node;
 mod pairs;
 mod patch;
+mod period;
 mod quota;
 mod quote;
 mod rate;
@@ -75,6 +78,11 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Cost(args) => books::cost(session, *args).await?,
         RemoteCommand::Waste(args) => waste::waste(session, &args).await?,
         RemoteCommand::Sensitivity(args) => waste::sensitivity(session, &args).await?,
+        RemoteCommand::Ledger(command) => ledger::run(session, *command).await?,
+        RemoteCommand::Period(command) => period::run(session, command).await?,
+        RemoteCommand::Invoice(command) => invoice::invoice(session, command).await?,
+        RemoteCommand::Payment(command) => invoice::payment(session, command).await?,
+        RemoteCommand::Tax(command) => invoice::tax(session, command).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,
     }

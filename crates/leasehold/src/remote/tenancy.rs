@@ -27,6 +27,8 @@ pub(super) async fn tenant(session: &Session, command: TenantCommand) -> Result<
                 name: args.name,
                 accounting_tag: args.accounting_tag,
                 contact: args.contact,
+                billing_address: args.billing_address.map(|address| address.0),
+                tax_id: args.tax_id,
                 when_over_quota: None,
                 max_priority: args.max_priority,
                 max_evicted_quanta_per_hour: args.max_evicted_quanta_per_hour,
@@ -53,6 +55,12 @@ fn changed(args: &TenantSetArgs) -> Result<TenantChange, Problem> {
         name: args.name.clone(),
         accounting_tag: patch(args.accounting_tag.clone(), clear, TenantField::AccountingTag)?,
         contact: patch(args.contact.clone(), clear, TenantField::Contact)?,
+        billing_address: patch(
+            args.billing_address.clone().map(|address| address.0),
+            clear,
+            TenantField::BillingAddress,
+        )?,
+        tax_id: patch(args.tax_id.clone(), clear, TenantField::TaxId)?,
         when_over_quota: patch(args.when_over_quota, clear, TenantField::WhenOverQuota)?,
         max_priority: patch(priority, clear, TenantField::MaxPriority)?,
         max_evicted_quanta_per_hour: patch(evicted, clear, TenantField::MaxEvictedQuantaPerHour)?,
@@ -102,6 +110,8 @@ fn one_tenant(session: &Session, tenant: &Tenant) -> String {
         .add("tenant", &tenant.name)
         .add("number", tenant.id)
         .maybe("contact", tenant.contact.as_ref())
+        .maybe("billing address", (!tenant.billing_address.is_empty()).then(|| tenant.billing_address.join("; ")))
+        .maybe("tax ID", tenant.tax_id.as_ref())
         .add("leases", thousands(tenant.live_leases.into()))
         .add("max leases", or_dash(tenant.max_leases.map(thousands)))
         .add("max nodes", or_dash(tenant.max_nodes.map(thousands)))

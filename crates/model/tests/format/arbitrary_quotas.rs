@@ -2,7 +2,9 @@
 
 use crate::arbitrary::{instants, names, priorities, spans, tenants, u64s, users, words};
 use leasehold_model::body::TenantPut;
+use leasehold_model::limits::ADDRESS_LINES_MAX;
 use leasehold_model::*;
+use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_oneof};
 
@@ -32,9 +34,12 @@ pub(crate) fn limits() -> impl Strategy<Value = LimitKind> {
     ]
 }
 pub(crate) fn tenant_puts() -> impl Strategy<Value = TenantPut> {
-    let added = (option::of(names()), option::of(words(WhenOverQuota::ALL)));
+    let address = vec(names(), 1..=ADDRESS_LINES_MAX).prop_map(|lines| Address::new(lines).expect("so many lines"));
+    let billing = (option::of(address), option::of(names()));
+    let added = (option::of(names()), option::of(words(WhenOverQuota::ALL)), billing);
     (tenants(), names(), option::of(names()), priorities(), option::of(u64s()), added).prop_map(
-        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour, (contact, when_over_quota))| {
+        |(tenant, name, accounting_tag, max_priority, max_evicted_quanta_per_hour, added)| {
+            let (contact, when_over_quota, (billing_address, tax_id)) = added;
             TenantPut {
                 tenant,
                 settings: TenantSettings {
@@ -44,6 +49,8 @@ pub(crate) fn tenant_puts() -> impl Strategy<Value = TenantPut> {
                     max_evicted_quanta_per_hour,
                     contact,
                     when_over_quota,
+                    billing_address,
+                    tax_id,
                 },
             }
         },

@@ -25,6 +25,7 @@ pub enum By {
     AppInstance,
     Workload,
     HeldAs,
+    ControlPlane,
 }
 
 /// How a lease ended.
@@ -58,6 +59,7 @@ pub struct Tenure {
     pub allocation: Option<AllocationNo>,
     pub app_instance: Option<AppInstanceNo>,
     pub workload: Option<Name>,
+    pub control_plane: bool,
     pub quanta: u64,
     /// The devices as a bit set.
     pub(super) devices: u64,
@@ -101,6 +103,7 @@ impl Tenure {
             allocation: None,
             app_instance: None,
             workload: None,
+            control_plane: false,
             quanta: 0,
             devices: 0,
             from,
@@ -128,6 +131,7 @@ impl Tenure {
             By::AppInstance => self.app_instance.map(|no| no.0.to_string()),
             By::Workload => self.workload.as_ref().map(Name::to_string),
             By::HeldAs => Some(if self.lease == NO_LEASE { "idle_claim" } else { "lease" }.to_owned()),
+            By::ControlPlane => Some(u8::from(self.control_plane).to_string()),
         }
     }
     pub fn was_fenced(&self) -> bool {
@@ -294,6 +298,7 @@ impl Accounts {
                 allocation: granted.allocation,
                 app_instance: granted.app_instance,
                 workload: record.identity.workload.clone(),
+                control_plane: granted.control_plane,
                 quanta: member.quanta.0,
                 devices: member.devices,
                 ..Tenure::new(LeaseNo(granted.first_lease.0 + i), (tenant, project), place, held)

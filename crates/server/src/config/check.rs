@@ -2,7 +2,9 @@
 
 use super::text::show_size;
 use super::{Config, is_origin_character};
-use leasehold_model::limits::{BATCH_RECORDS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LIMIT_SPAN_MAX, TTL_MAX};
+use leasehold_model::limits::{
+    ADDRESS_LINES_MAX, BATCH_RECORDS_MAX, HEAT_HALF_LIFE_MIN, IDEMPOTENCY_SURE, LIMIT_SPAN_MAX, TTL_MAX,
+};
 use leasehold_model::{Name, Span};
 use std::fmt;
 use std::net::SocketAddr;
@@ -49,6 +51,9 @@ const SCRUB_EVERY: (Span, Span) = (Span::from_secs(3600), Span::from_secs(366 * 
 /// Less would take years for a large journal; more is faster than disks are.
 const SCRUB_RATE: (u64, u64) = (1 << 20, 16 << 30);
 
+/// Invoices are due within a year.
+const PAYMENT_TERMS_DAYS_MAX: u32 = 366;
+
 impl Config {
     /// All problems that would keep the daemon from running, as far as they can be known beforehand.
     pub fn check(&self) -> Result<(), Problems> {
@@ -59,6 +64,7 @@ impl Config {
         self.check_journal(&mut found);
         self.check_scrub(&mut found);
         self.check_engine(&mut found);
+        self.check_ledger(&mut found);
         if found.0.is_empty() { Ok(()) } else { Err(Problems(found.0)) }
     }
 
@@ -163,6 +169,25 @@ impl Config {
     fn check_scrub(&self, found: &mut Found) {
         found.span_within("scrub.every", self.scrub.every, SCRUB_EVERY);
         found.size_within("scrub.bytes_per_second", self.scrub.bytes_per_second, SCRUB_RATE);
+    }
+
+    fn check_ledger(&self, found: &mut Found) {
+        let days = self.ledger.payment_terms_days;
+        if days > PAYMENT_TERMS_DAYS_MAX {
+            let what = format!("{days} days are too many");
+            found.add("ledger.payment_terms_days", what, format!("use 0 to {PAYMENT_TERMS_DAYS_MAX}"));
+        }
+        if let Some(path) = &self.ledger.invoice_template
+            && let Err(why) = crate::invoice_page::load_template(Some(path))
+        {
+            let what = format!("{}: {why}", path.display());
+            found.add("ledger.invoice_template", what, "correct the template, or remove the key for the built-in one");
+        }
+        for (key, lines) in [("issuer.address", &self.issuer.address), ("issuer.bank", &self.issuer.bank)] {
+            if lines.len() > ADDRESS_LINES_MAX {
+                found.add(key, format!("has {} lines", lines.len()), format!("use at most {ADDRESS_LINES_MAX}"));
+            }
+        }
     }
 
     fn check_engine(&self, found: &mut Found) {

@@ -146,6 +146,15 @@ impl BooksQuery {
         filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
         filter.workload = names::optional_name("workload", context.query("workload"))?;
         filter.classes = classes(context, state)?;
+        filter.control_plane = match context.query("control_plane") {
+            None => None,
+            Some("true") => Some(true),
+            Some("false") => Some(false),
+            Some(_) => {
+                let detail = "`control_plane` must be true or false.";
+                return Err(codes::BAD_QUERY.problem(detail).with("field", "control_plane"));
+            }
+        };
         self.tag = context.query("tag").map(str::to_owned);
         confine(caller, &mut self.filter)
     }

@@ -12,13 +12,19 @@ mod ceilings;
 mod claims;
 mod events;
 mod explain;
+mod explain_entry;
 mod forecast;
+mod invoices;
 mod keys;
 mod leases;
+mod ledger;
+mod ledger_scope;
 mod listing;
 mod naming;
 mod operation;
 mod page;
+mod payments;
+mod periods;
 mod quotas;
 mod quote;
 mod rates;
@@ -55,8 +61,9 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, forecast::*, keys::*, leases::*, operation::*, quotas::*, quote::*, rates::*, status::*,
-        tenancy::*, tokens::*, usage::*, waste::*, windows::*,
+        events::*, explain::*, explain_entry::*, forecast::*, invoices::*, keys::*, leases::*, ledger::*, operation::*,
+        payments::*, periods::*, quotas::*, quote::*, rates::*, status::*, tenancy::*, tokens::*, usage::*, waste::*,
+        windows::*,
     };
 }
 

@@ -40,6 +40,7 @@ impl Naming<'_> {
             Dim::HeldAs => {
                 of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())
             }
+            Dim::ControlPlane => of.control_plane = Some(value == 1),
             Dim::Workload => {
                 let place = usize::try_from(value).unwrap_or(usize::MAX);
                 of.workload = self.workloads.get(place).map(ToString::to_string);

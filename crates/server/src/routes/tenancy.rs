@@ -1,15 +1,18 @@
 //! Tenants, projects and users.
 
+use super::ledger::check_all_posted;
 use super::page::page;
+use crate::access::Caller;
 use crate::context::{Answer, Context, json};
 use crate::{names, show};
 use leasehold_api::{
     Changed, Decimal, NewProject, NewTenant, NewUser, Patch, PoolAccessChange, Priority, Problem, ProjectChange,
     ProjectList, ProjectPut, Role, TenantChange, TenantList, TenantPut, UserChange, UserList, UserPut, codes,
 };
-use leasehold_engine::Command;
 use leasehold_engine::command::{PutProject, PutTenant, PutUser, SetPoolAccess, UpdateTenant};
-use leasehold_model::{Body, ProjectNo, TenantNo, TenantSettings, TenantSettingsChange, UserNo};
+use leasehold_engine::{Command, State};
+use leasehold_model::limits::ADDRESS_LINES_MAX;
+use leasehold_model::{Address, Body, ProjectNo, TenantNo, TenantSettings, TenantSettingsChange, UserNo};
 
 pub(super) async fn list_tenants(context: Context) -> Answer {
     let listed = context.app.now.read(|state| {
@@ -31,6 +34,17 @@ pub(super) async fn show_tenant(context: Context) -> Answer {
     json(200, &found?)
 }
 
+/// An address in place of `old`, line by line.
+fn address(lines: &[String], old: Option<&Address>) -> Result<Address, Problem> {
+    let old = |place: usize| old.and_then(|old| old.lines().get(place));
+    let named = lines.iter().enumerate();
+    let named = named.map(|(place, line)| names::new_text("billing_address", line, old(place)));
+    Address::new(named.collect::<Result<_, _>>()?).ok_or_else(|| {
+        let detail = format!("`billing_address` must have between 1 and {ADDRESS_LINES_MAX} lines.");
+        codes::BAD_BODY.problem(detail).with("field", "billing_address")
+    })
+}
+
 /// Answers with the tenant after a change.
 fn tenant_put(context: &Context, status: u16, sequence: u64, tenant: TenantNo) -> Answer {
     let tenant = context.app.now.read(|state| show::tenant(state, tenant));
@@ -46,6 +60,8 @@ pub(super) async fn create_tenant(context: Context) -> Answer {
         max_evicted_quanta_per_hour: new.max_evicted_quanta_per_hour,
         contact: names::optional_text("contact", new.contact.as_deref())?,
         when_over_quota: new.when_over_quota,
+        billing_address: new.billing_address.as_deref().map(|lines| address(lines, None)).transpose()?,
+        tax_id: names::optional_text("tax_id", new.tax_id.as_deref())?,
     };
     let sealed = context.seal(Command::PutTenant(PutTenant { tenant: None, settings })).await?;
     let Body::TenantPut(put) = &sealed.first().body else { unreachable!("a tenant was put") };
@@ -78,9 +94,16 @@ pub(super) async fn change_tenant(context: Context) -> Answer {
         max_evicted_quanta_per_hour: change.max_evicted_quanta_per_hour.nested(),
         contact: change.contact.try_map(|contact| names::new_text("contact", &contact, old.contact.as_ref()))?.nested(),
         when_over_quota: change.when_over_quota.nested(),
+        billing_address: change
+            .billing_address
+            .try_map(|lines| address(&lines, old.billing_address.as_ref()))?
+            .nested(),
+        tax_id: change.tax_id.try_map(|text| names::new_text("tax_id", &text, old.tax_id.as_ref()))?.nested(),
     };
-    if context.caller().role == Role::BillingAuthority && !settings.is_empty() {
-        return Err(codes::ROLE_FORBIDS.problem("The role billing_authority may change limits and budgets only."));
+    let apart_from_billing = TenantSettingsChange { billing_address: None, tax_id: None, ..settings.clone() };
+    if context.caller().role == Role::BillingAuthority && !apart_from_billing.is_empty() {
+        let detail = "The role billing_authority may change limits, budgets, `billing_address` and `tax_id` only.";
+        return Err(codes::ROLE_FORBIDS.problem(detail));
     }
     let update = UpdateTenant {
         tenant,
@@ -111,8 +134,9 @@ fn thousandths(share: &Decimal) -> Result<u64, Problem> {
 }
 
 pub(super) async fn delete_tenant(context: Context) -> Answer {
-    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()));
-    changed(&context, tenant.map(Command::DeleteTenant)).await
+    let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
+    check_all_posted(&context, "tenant", move |post| post.tenant == tenant).await?;
+    changed(&context, Ok(Command::DeleteTenant(tenant))).await
 }
 
 /// Submits a change, and answers with its sequence only.
@@ -132,6 +156,17 @@ pub(super) async fn list_projects(context: Context) -> Answer {
     });
     let (projects, next_cursor) = listed?;
     json(200, &ProjectList { projects, next_cursor })
+}
+
+/// A project by name or number, of the tenant that the request names or of that of the caller.
+pub(super) fn find_owner_project(
+    state: &State,
+    caller: &Caller,
+    tenant: Option<&str>,
+    project: &str,
+) -> Result<ProjectNo, Problem> {
+    let of = tenant.map(|text| names::tenant(state, caller, text)).transpose()?;
+    names::project(state, caller, of, project)
 }
 
 pub(super) fn find_project(context: &Context) -> Result<ProjectNo, leasehold_api::Problem> {
@@ -182,8 +217,9 @@ pub(super) async fn set_pool_access(context: Context) -> Answer {
 }
 
 pub(super) async fn delete_project(context: Context) -> Answer {
-    let project = find_project(&context);
-    changed(&context, project.map(Command::DeleteProject)).await
+    let project = find_project(&context)?;
+    check_all_posted(&context, "project", move |post| post.project == project).await?;
+    changed(&context, Ok(Command::DeleteProject(project))).await
 }
 
 pub(super) async fn list_users(context: Context) -> Answer {

@@ -1,0 +1,248 @@
+//! Where the amount of an entry comes from: leases, seconds, price, factors and arithmetic.
+
+use super::books::stretch;
+use super::ledger_scope::entry;
+use crate::books::{consult, problem};
+use crate::context::{Answer, Context, json};
+use crate::show_ledger::{LedgerView, exact, too_large, unit_hours};
+use leasehold_api::{ExplainedLease, ExplainedPrice, LedgerEntry, LedgerExplanation, Problem, codes};
+use leasehold_books::{Books, Entry, EntryLine, LineLease, LineSource};
+use leasehold_meter::Window;
+use leasehold_model::ledger::{HOUR_NS, Item};
+use leasehold_model::rate::{Decimal, Period, Prices};
+use leasehold_model::{ClassNo, ClassSpec, EntryId, EntryKind, Instant, Quanta, quantity};
+
+/// The most leases that are listed.
+const LEASES: usize = 1000;
+const SECOND_NS: u64 = 1_000_000_000;
+
+pub(super) async fn explain_entry(context: Context) -> Answer {
+    let (text, caller) = (context.subject().to_owned(), context.caller().clone());
+    let explained = consult(&context.app, context.caller(), move |app, books| {
+        let found = entry(app, books, &caller, &text)?;
+        let source = source(books, &found)?;
+        let corrections = corrections(books, found.id)?;
+        app.now.read(|state| {
+            let view = LedgerView { app, state, books };
+            let shown = view.entry(&found)?;
+            let corrections = corrections.iter().map(|one| view.entry(one)).collect::<Result<Vec<_>, _>>()?;
+            match (&found.line, source) {
+                (Some(line), Some(source)) => {
+                    let usage = OfUsage::new(books, line, &source)?;
+                    usage.explain(&view, &found, shown, corrections, caller.sees_all())
+                }
+                _ => Ok(without_usage(&found, shown, corrections)),
+            }
+        })
+    });
+    json(200, &explained.await?)
+}
+
+fn source(books: &Books, found: &Entry) -> Result<Option<LineSource>, Problem> {
+    let (Some(line), Some(payer)) = (&found.line, found.project) else { return Ok(None) };
+    books.line_source(payer, &line.key, LEASES).map(Some).map_err(|error| problem(&error))
+}
+
+/// The corrections that followed an entry: of itself, of what replaced it, and so on.
+fn corrections(books: &Books, mut id: EntryId) -> Result<Vec<Entry>, Problem> {
+    let mut all = Vec::new();
+    while let Some(sequence) = books.correction_of(id) {
+        for position in 0..3 {
+            all.extend(books.entry(EntryId { sequence, position }).map_err(|error| problem(&error))?);
+        }
+        id = EntryId { sequence, position: 1 };
+    }
+    Ok(all)
+}
+
+fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<LedgerEntry>) -> LedgerExplanation {
+    let (amount, currency) = (&shown.amount, &shown.currency);
+    let arithmetic = match (found.kind, &shown.invoice, &shown.corrects) {
+        (EntryKind::Invoice, Some(invoice), _) => {
+            format!("The project owes {amount} {currency} for the month; with {invoice} the tenant owes it.")
+        }
+        (EntryKind::Tax, Some(invoice), _) => {
+            format!("Tax on the rounded net of {invoice}, rounded once: {amount} {currency}.")
+        }
+        (EntryKind::Rounding, Some(invoice), _) => {
+            format!("The lines of {invoice} are rounded to the decimals of the currency: {amount} {currency}.")
+        }
+        (EntryKind::Rounding, None, Some(corrects)) => {
+            format!(
+                "The correction of {corrects} leaves less than one step of 0.000001 uncollected: {amount} {currency}."
+            )
+        }
+        (EntryKind::Payment, ..) => format!("A payment lowers what the tenant owes: {amount} {currency}."),
+        (EntryKind::Reversal, _, Some(corrects)) => {
+            format!("The amount of {corrects}, taken back: {amount} {currency}.")
+        }
+        (EntryKind::Replacement, _, Some(corrects)) => {
+            format!("Takes the place of {corrects}: {amount} {currency}.")
+        }
+        _ => format!("Booked by hand: {amount} {currency}."),
+    };
+    LedgerExplanation {
+        entry: shown,
+        hour: None,
+        price: None,
+        leases: Vec::new(),
+        more_leases: false,
+        lease_unit_hours: "0.000000000".into(),
+        other_unit_hours: "0.000000000".into(),
+        arithmetic: vec![arithmetic],
+        exact: None,
+        corrections,
+    }
+}
+
+/// The explanation of an entry that comes from usage.
+struct OfUsage<'u> {
+    line: &'u EntryLine,
+    source: &'u LineSource,
+    class: ClassNo,
+    spec: &'u ClassSpec,
+}
+
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / SECOND_NS, ns % SECOND_NS)
+}
+
+/// Without the zeros at its end.
+fn short(decimal: &str) -> &str {
+    match decimal.contains('.') {
+        true => decimal.trim_end_matches('0').trim_end_matches('.'),
+        false => decimal,
+    }
+}
+
+fn per(period: Period) -> &'static str {
+    match period {
+        Period::Second => "second",
+        Period::Hour => "hour",
+        Period::Day => "day",
+    }
+}
+
+impl<'u> OfUsage<'u> {
+    fn new(books: &'u Books, line: &'u EntryLine, source: &'u LineSource) -> Result<Self, Problem> {
+        let Item::Class(class) = line.key.item;
+        let spec = books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books lack a class."))?;
+        Ok(Self { line, source, class, spec })
+    }
+
+    fn prices(&self) -> &Prices {
+        &self.source.prices
+    }
+    fn unit_hours(&self, usage: i128) -> Result<String, Problem> {
+        unit_hours(usage, self.spec.quanta_per_unit, 9)
+    }
+    fn price(&self) -> (Decimal, Period) {
+        (self.prices().price(self.class, self.spec.kind), self.prices().period(self.class, self.spec.kind))
+    }
+
+    fn explain(
+        &self,
+        view: &LedgerView<'_>,
+        found: &Entry,
+        shown: LedgerEntry,
+        corrections: Vec<LedgerEntry>,
+        with_nodes: bool,
+    ) -> Result<LedgerExplanation, Problem> {
+        let key = &self.line.key;
+        let of_leases = i128::try_from(self.source.usage).map_err(|_| too_large())?;
+        // A reversal takes the usage of the line back.
+        let sign = if found.kind == EntryKind::Reversal { -1 } else { 1 };
+        let other = self.line.usage.0 * sign - of_leases;
+        let leases = self.source.leases.iter().map(|lease| self.lease(view, lease, with_nodes));
+        let (price, period) = self.price();
+        Ok(LedgerExplanation {
+            hour: Some(stretch(Window::new(key.hour, Instant(key.hour.0.saturating_add(HOUR_NS))))),
+            price: Some(ExplainedPrice {
+                rate_card: key.card,
+                price: price.per(period),
+                tier_factor: self.prices().tier_factor(self.spec.tier.as_ref()).to_string(),
+                priority_factor: self.prices().priority_factor(key.priced).to_string(),
+                currency: self.prices().currency.to_string(),
+            }),
+            leases: leases.collect::<Result<_, _>>()?,
+            more_leases: self.source.has_more,
+            lease_unit_hours: self.unit_hours(of_leases)?,
+            other_unit_hours: self.unit_hours(other)?,
+            arithmetic: self.arithmetic(found, &shown, of_leases, other)?,
+            exact: Some(exact(&self.line.exact)),
+            corrections,
+            entry: shown,
+        })
+    }
+
+    fn lease(&self, view: &LedgerView<'_>, lease: &LineLease, with_nodes: bool) -> Result<ExplainedLease, Problem> {
+        let row = &lease.row;
+        let from = lease.held.first().map_or(row.held.from, |part| part.from);
+        let to = lease.held.last().map_or(row.held.from, |part| part.to);
+        let usage = i128::from(row.quanta) * i128::from(lease.held_ns - lease.forgiven_ns);
+        Ok(ExplainedLease {
+            lease: row.lease.to_string(),
+            node: with_nodes.then(|| view.node(row.node)),
+            stretch: stretch(Window::new(from, to)),
+            quantity: quantity::display(Quanta(row.quanta), self.spec),
+            quanta: row.quanta,
+            seconds: seconds(lease.held_ns),
+            forgiven_seconds: seconds(lease.forgiven_ns),
+            end: row.end.word().to_owned(),
+            unit_hours: self.unit_hours(usage)?,
+        })
+    }
+
+    fn arithmetic(
+        &self,
+        found: &Entry,
+        shown: &LedgerEntry,
+        of_leases: i128,
+        other: i128,
+    ) -> Result<Vec<String>, Problem> {
+        let (unit, key) = (self.spec.kind.unit(), &self.line.key);
+        let (amount, currency) = (&shown.amount, &shown.currency);
+        match (found.kind, &shown.corrects) {
+            (EntryKind::Replacement, Some(corrects)) => {
+                return Ok(vec![format!("Takes the place of {corrects}: {amount} {currency}.")]);
+            }
+            (EntryKind::Reversal, Some(corrects)) => {
+                return Ok(vec![format!("The amount of {corrects}, taken back: {amount} {currency}.")]);
+            }
+            _ => {}
+        }
+        let count = self.source.leases.len();
+        let leases = match (count, self.source.has_more) {
+            (_, true) => format!("The first {count} leases"),
+            (1, _) => "1 lease".into(),
+            (count, _) => format!("{count} leases"),
+        };
+        let hours = |usage: i128| self.unit_hours(usage);
+        let mut steps = vec![format!("{leases}: {} {unit}-hours are charged.", short(&hours(of_leases)?))];
+        if other != 0 {
+            steps.push(format!(
+                "The line has {} {unit}-hours more or less than that: idle capacity of claimed nodes, what was posted for \
+                 the hour before, or what has changed since.",
+                short(&hours(other)?)
+            ));
+        }
+        let (price, period) = self.price();
+        let all = hours(self.line.usage.0)?;
+        let mut product = match period {
+            Period::Hour => format!("{} {unit}-hours × {price} {currency} per hour", short(&all)),
+            Period::Second => format!("{} {unit}-hours × 3600 s/h × {price} {currency} per second", short(&all)),
+            Period::Day => format!("{} {unit}-hours ÷ 24 h/d × {price} {currency} per {}", short(&all), per(period)),
+        };
+        if let Some(tier) = &self.spec.tier {
+            let factor = self.prices().tier_factor(Some(tier));
+            product += &format!(" × {factor} (tier {tier})");
+        }
+        product += &format!(" × {} (priority {})", self.prices().priority_factor(key.priced), key.priced);
+        steps.push(format!("{product} = {} {currency} exactly.", exact(&self.line.exact)));
+        steps.push(format!(
+            "Posted: {amount} {currency}. The lines of a posting are rounded together to six decimals, and what is left \
+             is carried into the next posting of the payer."
+        ));
+        Ok(steps)
+    }
+}
