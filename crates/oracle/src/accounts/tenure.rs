@@ -4,8 +4,8 @@ use super::Accounts;
 use super::capacity::NodeEvent;
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttemptEnd, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
-    Reason, Record, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, AttemptEnd, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority,
+    ProjectNo, Reason, Record, TenantNo, UserNo,
 };
 
 /// The number of idle capacity, which has no lease.
@@ -57,6 +57,10 @@ pub struct Tenure {
     pub tag: Option<Name>,
     pub allocation: Option<AllocationNo>,
     pub app_instance: Option<AppInstanceNo>,
+    /// Who lends it, and pays for it.
+    pub(super) source_project: Option<ProjectNo>,
+    pub(super) attachment: Option<AttachmentNo>,
+    pub(super) control_plane: bool,
     pub workload: Option<Name>,
     pub quanta: u64,
     /// The devices as a bit set.
@@ -100,6 +104,9 @@ impl Tenure {
             tag: None,
             allocation: None,
             app_instance: None,
+            source_project: None,
+            attachment: None,
+            control_plane: false,
             workload: None,
             quanta: 0,
             devices: 0,
@@ -293,6 +300,9 @@ impl Accounts {
                 tag: self.tags.get(&tenant).cloned(),
                 allocation: granted.allocation,
                 app_instance: granted.app_instance,
+                source_project: granted.source_project,
+                attachment: granted.attachment,
+                control_plane: granted.control_plane,
                 workload: record.identity.workload.clone(),
                 quanta: member.quanta.0,
                 devices: member.devices,
