@@ -5,6 +5,7 @@ mod capacity;
 mod directed;
 mod files;
 mod history;
+mod ledger;
 mod random;
 mod spice;
 mod waste;
