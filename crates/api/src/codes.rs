@@ -41,7 +41,6 @@ codes! {
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
     KEY_ROTATION_UNFINISHED 409 "key_rotation_unfinished" "The last rotation of the signing key is not finished; finish it before the key is rotated again.";
-    UNPOSTED_USAGE 409 "unposted_usage" "The project or tenant has usage that is not posted yet, so it cannot be deleted.";
     ENTRY_CORRECTED 409 "entry_corrected" "The entry was corrected already; `corrected_by` names the reversal.";
     ENTRY_NOT_CORRECTABLE 422 "entry_not_correctable" "An entry of this `kind` is not corrected by itself.";
     ENTRY_NOT_DISPUTABLE 422 "entry_not_disputable" "An entry of this `kind` belongs to no project and is not disputed by itself.";

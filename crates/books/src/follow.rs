@@ -54,7 +54,7 @@ impl Books {
             }
             Body::RateCardPut(card) => self.schedule.put_card(card.clone()),
             Body::RateCardDeleted(gone) => self.schedule.drop_card(gone.card),
-            Body::ChargePolicyPut(policy) => self.schedule.put_policy(policy.clone()),
+            Body::ChargePolicyPut(policy) => self.put_policy(policy)?,
             Body::NodePut(put) => self.nodes.put(put, stamp, &mut self.store),
             Body::NodeDeleted(gone) => self.nodes.delete(gone.node, stamp, &mut self.store),
             Body::NodeDrained(n) => self.set_node(n.node, stamp, |node| node.drained = true)?,

@@ -79,6 +79,8 @@ pub struct Ledger {
     pub opened: Option<Instant>,
     /// All usage before this instant is posted, as far as it was known then.
     pub settled_through: Instant,
+    /// The number of records that the last hour was computed from.
+    pub settled_size: u64,
     /// The first month that is not closed.
     pub first_open: Month,
     pub closing: Option<Closing>,

@@ -254,7 +254,7 @@ refusals! {
     LedgerInFuture { now: Instant } Invalid "ledger_in_future" "the ledger cannot be opened for a time that has not come; it is {now}",
     NotAnHour { at: Instant } Invalid "not_an_hour" "{at} is not the start of an hour in UTC",
     StalePosting { project: ProjectNo } Conflict "stale_posting" "something else was posted for {project} meanwhile; read the ledger again and repeat the request",
-    PostingIncomplete { project: ProjectNo } Conflict "posting_incomplete" "a posting for {project} still lacks parts; the daemon completes it within seconds, so try again",
+    PostingIncomplete { project: ProjectNo } Conflict "posting_incomplete" "an hour is being settled, and {project} is posted only in part or ahead of others; the daemon completes it within seconds, so try again",
     HourOutOfOrder { through: Instant, settled: Instant } Conflict "hour_out_of_order" "hours are settled in order, each when it is over: {through} does not follow {settled}",
     PeriodIsClosing { month: Month } Conflict "period_is_closing" "{month} is being closed; try again when that is done",
     PeriodIsClosed { month: Month } Conflict "period_closed" "{month} is closed; corrections are booked in the open month",
@@ -281,6 +281,7 @@ refusals! {
     BadPaymentAmount Invalid "bad_payment_amount" "the amount of a payment must not be zero",
     PaymentInFuture Invalid "payment_in_future" "a payment cannot have been received in the future",
     BadTaxRate { limit: Decimal } Invalid "bad_tax_rate" "a tax rate is a factor such as 0.19, and at most {limit}",
+    UnpostedUsage { project: ProjectNo } Conflict "unposted_usage" "{project} has usage that is not posted yet; try again after the present hour was settled",
     ProjectHasBalance { project: ProjectNo } Conflict "project_has_balance" "{project} owes something that was not invoiced yet; close the month first",
     TenantHasBalance { tenant: TenantNo } Conflict "tenant_has_balance" "{tenant} owes something, or has credit; close the month and record its payments first",
 }

@@ -107,7 +107,7 @@ impl State {
         put_table(&self.classes, &mut out, |class, out| class.put(out));
         (0u32..).zip(&self.classes).for_each(|(number, _)| self.was_leased(class_no(number)).put(&mut out));
         put_table(&self.tenants, &mut out, put_tenant);
-        put_table(&self.projects, &mut out, |p, out| (p.tenant, p.name.clone()).put(out));
+        put_table(&self.projects, &mut out, |p, out| ((p.tenant, p.name.clone()), p.last_use).put(out));
         put_table(&self.users, &mut out, |u, out| (u.tenant, u.name.clone()).put(out));
         put_table(&self.pools, &mut out, put_pool);
         put_table(&self.nodes, &mut out, put_node);
@@ -170,8 +170,8 @@ impl State {
         }
         state.tenants = get_table(r, |no, r| get_tenant(TenantNo(no), &state.tags, r))?;
         state.projects = get_table(r, |_, r| {
-            let (tenant, name) = Field::get(r)?;
-            Ok(Project { tenant, name, leases: 0 })
+            let ((tenant, name), last_use) = Field::get(r)?;
+            Ok(Project { tenant, name, leases: 0, last_use })
         })?;
         state.users = get_table(r, |_, r| {
             let (tenant, name) = Field::get(r)?;

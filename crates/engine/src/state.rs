@@ -114,6 +114,14 @@ pub struct Project {
     pub tenant: TenantNo,
     pub name: Name,
     pub leases: u32,
+    /// The last record by which its usage ended or changed.
+    pub last_use: LastUse,
+}
+
+fields! {
+    /// A record by which usage ended or changed.
+    #[derive(Copy, Default)]
+    pub struct LastUse { pub at: Instant, pub sequence: u64 }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

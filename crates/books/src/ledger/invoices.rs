@@ -265,10 +265,15 @@ impl Books {
         let mut due = Vec::new();
         for (tenant, currency) in self.invoices_due(month) {
             let Some(draft) = self.invoice_draft(tenant, month, currency)? else { continue };
+            let projects = draft.projects()?;
+            // An invoice without any amount is none.
+            if projects.is_empty() && draft.taxes.iter().all(|line| line.posted == Steps::ZERO) {
+                continue;
+            }
             due.push(IssueInvoice {
                 tenant,
                 currency,
-                projects: draft.projects()?,
+                projects,
                 taxed: draft.taxes.iter().map(|line| (line.rate, line.posted)).collect(),
                 lines: draft.lines.len() as u64,
                 lines_hash: draft.lines_hash(),

@@ -1,11 +1,13 @@
 //! Changes of hours that are over: what they change in hours that were posted follows as a difference.
 
 use super::LedgerBook;
+use crate::chunk::Depth;
 use crate::facts::Books;
-use crate::row::Row;
+use crate::row::{End, Row};
 use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::ledger::hour_of;
+use leasehold_model::rate::ChargePolicyPut;
 use leasehold_model::{Instant, fields};
 
 fields! {
@@ -71,5 +73,31 @@ impl Books {
             self.forgive_window(series, before.quanta, old, false);
             self.forgive_window(series, after.quanta, new, true);
         }
+    }
+
+    /// A policy begins at the instant of its record or later. It also applies to leases that ended at that very instant,
+    /// though their records came before it.
+    pub(crate) fn put_policy(&mut self, policy: &ChargePolicyPut) -> Result<(), &'static str> {
+        let just_ended = |row: &Row| row.is_exception() && row.end != End::Held && row.held.to == policy.from;
+        let mut rows: Vec<Row> =
+            self.open.values().map(|open| &open.row).filter(|row| just_ended(row)).cloned().collect();
+        rows.extend(self.tail.iter().filter(|row| just_ended(row)).cloned());
+        for (number, _) in
+            self.chunks.iter().enumerate().filter(|(_, head)| head.exceptions && head.latest >= policy.from)
+        {
+            let chunk = self.chunk(number, Depth::Lives).map_err(|_| "a chunk cannot be read")?;
+            rows.extend(chunk.rows().filter(|row| just_ended(row)));
+        }
+        let before: Vec<Option<Window>> = rows.iter().map(|row| row.forgiven(&self.schedule)).collect();
+        self.schedule.put_policy(policy.clone());
+        for (row, before) in rows.iter().zip(before) {
+            let after = row.forgiven(&self.schedule);
+            if before != after {
+                let series = self.payer(row.billing_key());
+                self.forgive_window(series, row.quanta, before, false);
+                self.forgive_window(series, row.quanta, after, true);
+            }
+        }
+        Ok(())
     }
 }

@@ -164,6 +164,9 @@ fn what_owes_is_not_deleted() {
     world.wait("10:00");
     world.lease(0, 0, 7, 3600, |_| {});
     world.wait("11:05").settle();
+    assert_eq!(world.refused(Command::DeleteProject(ProjectNo(0))), "unposted_usage", "it expired after that hour");
+    assert_eq!(world.refused(Command::DeleteTenant(TenantNo(0))), "unposted_usage");
+    world.wait("12:00").settle();
     assert_eq!(world.refused(Command::DeleteProject(ProjectNo(0))), "project_has_balance");
     assert_eq!(world.refused(Command::DeleteTenant(TenantNo(0))), "tenant_has_balance");
     world.wait("12-01 00:05").close("2026-11");
@@ -181,4 +184,31 @@ fn what_owes_is_not_deleted() {
     assert_eq!(world.refused(tax(0, None, "0.19")), "unknown_tenant");
     assert_eq!(world.refused(tax(1, Some("2026-11"), "0.19")), "period_closed");
     assert_eq!(world.refused(tax(1, None, "1.5")), "bad_tax_rate");
+}
+
+/// Usage whose cost rounds to nothing makes no invoice.
+#[test]
+fn an_invoice_without_an_amount_is_none() {
+    let mut world = World::new();
+    world.price("0.000000001");
+    world.wait("10:00");
+    world.lease(0, 0, 1, 10, |_| {});
+    world.wait("12-01 00:05").close("2026-11");
+    assert_eq!(world.told(), "usage 11-30 10:00 2026-11 project-0 0.000000\n");
+    assert!(world.books.invoices().is_empty());
+    world.check();
+}
+
+/// A month is not cut while an hour is being settled: the rest of the hour would be computed from fewer records.
+#[test]
+fn a_month_is_not_cut_in_the_middle_of_an_hour() {
+    let mut world = World::new();
+    world.wait("12-01 00:00").settle();
+    world.lease(0, 0, 7, 7200, |_| {});
+    world.lease(1, 1, 7, 7200, |_| {});
+    world.wait("12-01 01:00");
+    let settlement = world.books.next_settlement().expect("readable").expect("an hour is over");
+    assert!(!world.post(settlement, 1));
+    assert_eq!(world.refused(Command::ClosePeriod(november())), "posting_incomplete");
+    world.close("2026-11").check();
 }

@@ -278,3 +278,21 @@ fn an_older_journal_is_posted_from_an_hour_on() {
     world.wait("14:00").settle();
     assert_eq!(world.check().owes(0), "0.000000");
 }
+
+/// A charge policy counts for a lease that ended at the very instant at which the policy begins.
+#[test]
+fn a_policy_of_the_same_instant_counts() {
+    let mut world = World::new();
+    world.wait("10:00");
+    let lease = world.lease(0, 0, 7, 3600, |_| {});
+    world.wait("10:30");
+    world.ok(Command::Revoke(Revoke {
+        leases: smallvec![lease],
+        reason: Reason::Preempted { by: 0 },
+        grace: Some(Span::ZERO),
+    }));
+    world.charge(Charges { preempted: Charge::None, ..Charges::DEFAULT });
+    world.wait("11:00").settle();
+    assert_eq!(world.check().owes(0), "0.000000");
+    assert_eq!(world.told(), "");
+}

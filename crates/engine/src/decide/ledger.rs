@@ -295,6 +295,11 @@ impl Draft<'_> {
             return Err(Refusal::PeriodNotSettled { month, settled: ledger.settled_through });
         }
         self.check_complete(ledger)?;
+        // Not in the middle of an hour: its rest would be computed from fewer records than the cut.
+        if let Some(((project, _), _)) = ledger.payers.iter().find(|(_, payer)| payer.through > ledger.settled_through)
+        {
+            return Err(Refusal::PostingIncomplete { project: *project });
+        }
         self.plain(PeriodClosing { month });
         Ok(())
     }
@@ -314,7 +319,8 @@ impl Draft<'_> {
         let posted = Steps::sum(issue.taxed.iter().map(|(_, posted)| *posted)).ok_or(Refusal::AmountTooLarge)?;
         let owed_sum = Steps::sum(owed.iter().map(|(_, amount)| *amount)).ok_or(Refusal::AmountTooLarge)?;
         let in_order = issue.taxed.is_sorted_by(|a, b| a.0 < b.0);
-        if issue.projects != owed || posted != owed_sum || issue.lines == 0 || !in_order {
+        let is_empty = issue.taxed.iter().all(|(_, posted)| *posted == Steps::ZERO) && owed.is_empty();
+        if issue.projects != owed || posted != owed_sum || issue.lines == 0 || !in_order || is_empty {
             return Err(Refusal::InvoiceMismatch { tenant });
         }
         let taxes = issue.taxed.iter().map(|(rate, posted)| Taxed { rate: *rate, posted: *posted }.line(currency));
@@ -398,14 +404,23 @@ impl Draft<'_> {
         Ok(())
     }
 
-    /// Refuses to delete a project that owes something which was not invoiced.
+    /// Refuses to delete a project that owes something which was not invoiced, or will.
     pub(super) fn check_project_owes_nothing(&self, project: ProjectNo) -> Result<(), Refusal> {
+        if self.state().project(project).is_some_and(|found| !self.state().is_posted(found)) {
+            return Err(Refusal::UnpostedUsage { project });
+        }
         let owes = self.state().ledger().payers_of(project).any(|(_, payer)| !payer.unbilled.is_empty());
         if owes { Err(Refusal::ProjectHasBalance { project }) } else { Ok(()) }
     }
 
-    /// Refuses to delete a tenant that owes something.
+    /// Refuses to delete a tenant that owes something, or will.
     pub(super) fn check_tenant_owes_nothing(&self, tenant: TenantNo) -> Result<(), Refusal> {
+        let state = self.state();
+        let numbered = (0u32..).zip(&state.projects).filter_map(|(number, found)| Some((number, found.as_ref()?)));
+        let mut unposted = numbered.filter(|(_, found)| found.tenant == tenant && !state.is_posted(found));
+        if let Some((number, _)) = unposted.next() {
+            return Err(Refusal::UnpostedUsage { project: ProjectNo(number) });
+        }
         let ledger = self.state().ledger();
         let unbilled = ledger.payers.values().any(|payer| payer.tenant == tenant && !payer.unbilled.is_empty());
         let invoiced = ledger.invoiced.keys().any(|(of, _)| *of == tenant);

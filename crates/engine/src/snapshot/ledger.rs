@@ -12,6 +12,7 @@ pub(super) fn put(ledger: &Ledger, out: &mut Vec<u8>) {
     ledger.opened.put(out);
     if ledger.opened.is_some() {
         ledger.settled_through.put(out);
+        ledger.settled_size.put(out);
         ledger.first_open.put(out);
     }
     out.push(u8::from(ledger.closing.is_some()));
@@ -98,6 +99,7 @@ pub(super) fn get(size: u64, r: &mut Reader<'_>) -> Result<Ledger, BadSnapshot> 
     let mut ledger = Ledger { opened: Field::get(r)?, ..Ledger::default() };
     if ledger.opened.is_some() {
         ledger.settled_through = Field::get(r)?;
+        ledger.settled_size = Field::get(r)?;
         ledger.first_open = Field::get(r)?;
     }
     if bool::get(r)? {

@@ -44,6 +44,7 @@ impl State {
         released: &NodesReleased,
         to: &mut impl Follower,
     ) -> Folded {
+        self.note_use(record);
         for node in &released.nodes.0 {
             let custody = self.node(*node).ok_or("no such node")?.custody;
             let claim = custody.claim().ok_or("the node is not claimed")?;

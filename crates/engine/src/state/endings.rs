@@ -1,6 +1,6 @@
 //! Folding the ends of leases, and the counters that change with a lease.
 
-use super::{GONE_KEPT, Gone, State, entry, entry_mut};
+use super::{GONE_KEPT, Gone, LastUse, State, entry, entry_mut};
 use crate::claims::ChangedAt;
 use crate::follow::Follower;
 use crate::lease::{Lease, NONE, Phase};
@@ -150,7 +150,9 @@ impl State {
         self.fill_reservations(lease.node, to).expect("the classes of a reservation exist on its node");
         to.node_changed(self, lease.node);
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
-        entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists").leases -= 1;
+        let project = entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists");
+        project.leases -= 1;
+        project.last_use = LastUse { at: stamp, sequence: self.size };
         self.unchain_from_node(lease);
         self.forget_app(lease.number);
         self.leases.remove(slot);

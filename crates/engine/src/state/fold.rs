@@ -1,6 +1,6 @@
 //! The fold: how each kind of record changes the state. Records carry their outcome, so nothing is decided here.
 
-use super::{FoldError, Project, Settings, State, Table, User, entry, entry_mut};
+use super::{FoldError, LastUse, Project, Settings, State, Table, User, entry, entry_mut};
 use crate::ceiling::CeilingScope;
 use crate::command::{key_scope, payload_hash};
 use crate::custody::Custody;
@@ -184,7 +184,9 @@ impl State {
                     self.names.projects.remove(&(old.tenant, old.name.clone()));
                 }
                 self.names.projects.insert((p.tenant, p.name.clone()), p.project.0);
-                put(&mut self.projects, p.project.0, Project { tenant: p.tenant, name: p.name.clone(), leases })?;
+                let last_use = entry(&self.projects, p.project.0).map_or_else(LastUse::default, |old| old.last_use);
+                let project = Project { tenant: p.tenant, name: p.name.clone(), leases, last_use };
+                put(&mut self.projects, p.project.0, project)?;
             }
             Body::ProjectPoolPut(put) => {
                 let tenant = self.project(put.project).ok_or("no such project")?.tenant;
@@ -265,7 +267,7 @@ impl State {
             }
             Body::NodeLost(lost) => self.fold_lost(record, lost, to)?,
             Body::EndsCorrected(corrected) => self.fold_ends_corrected(record, corrected)?,
-            Body::ClaimEndCorrected(corrected) => self.fold_claim_end_corrected(corrected)?,
+            Body::ClaimEndCorrected(corrected) => self.fold_claim_end_corrected(record, corrected)?,
             Body::LossSettled(settled) => self.fold_loss_settled(settled)?,
             Body::NodeReturned(n) => self.set_node_state(n.node, stamp.into(), |node| node.lost = false, to)?,
             Body::NodeCondition(c) => {

@@ -1,6 +1,6 @@
 //! Folding the records of the ledger.
 
-use super::State;
+use super::{LastUse, Project, State, entry_mut};
 use crate::ledger::{Closing, HOUR, Ledger, Payer};
 use leasehold_ledger::payer_amount;
 use leasehold_model::body::{
@@ -44,6 +44,22 @@ impl State {
         &self.ledger
     }
 
+    /// The usage of the project in the record's head ended or changed with it.
+    pub(super) fn note_use(&mut self, record: &Record) {
+        let project = record.identity.project.and_then(|project| entry_mut(&mut self.projects, project.0));
+        if let Some(project) = project {
+            project.last_use = LastUse { at: record.stamp, sequence: record.sequence };
+        }
+    }
+
+    /// Whether everything that a project used is posted, as far as the ledger is open.
+    pub(crate) fn is_posted(&self, project: &Project) -> bool {
+        let LastUse { at, sequence } = project.last_use;
+        let ledger = &self.ledger;
+        let is_used = project.last_use != LastUse::default() && ledger.opened.is_some_and(|from| from <= at);
+        !is_used || (at < ledger.settled_through && sequence < ledger.settled_size)
+    }
+
     /// Whether nothing was ever leased, and nothing is claimed.
     pub fn is_unused(&self) -> bool {
         self.next_lease == 0 && !self.has_claims(|_| true)
@@ -79,6 +95,7 @@ impl State {
             return Err("the hour is not the next one");
         }
         self.ledger.settled_through = settled.through;
+        self.ledger.settled_size = settled.as_of_size;
         Ok(())
     }
 

@@ -49,6 +49,7 @@ impl State {
     /// stays counted, as it does for closed leases.
     pub(super) fn fold_ends_corrected(&mut self, record: &Record, corrected: &EndsCorrected) -> Folded {
         let open = self.open_loss(corrected.loss).ok_or("no such loss is open")?;
+        self.note_use(record);
         for number in &corrected.leases.0 {
             let Some(slot) = self.leases.slot(*number) else { continue };
             let lease = self.leases.at_mut(slot);
@@ -60,7 +61,8 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn fold_claim_end_corrected(&self, corrected: &ClaimEndCorrected) -> Folded {
+    pub(super) fn fold_claim_end_corrected(&mut self, record: &Record, corrected: &ClaimEndCorrected) -> Folded {
+        self.note_use(record);
         self.open_loss(corrected.loss).filter(|open| open.node == corrected.node).ok_or("no such loss is open")?;
         Ok(())
     }

@@ -326,26 +326,3 @@ pub(super) async fn list_balances(context: Context) -> Answer {
     .await?;
     json(200, &listed)
 }
-
-/// Refuses to delete what has usage that is not posted yet: it could not be posted afterwards.
-pub(super) async fn check_all_posted(
-    context: &Context,
-    what: &'static str,
-    is_meant: impl Fn(&PostUsage) -> bool + Send + 'static,
-) -> Result<(), Problem> {
-    let unposted = ask(&context.app, context.caller(), move |books, known| {
-        if books.ledger_opened().is_none() {
-            return Ok(false);
-        }
-        let unposted = books.unposted(known.as_of).map_err(|error| problem(&error))?;
-        Ok(unposted.iter().flat_map(|posting| &posting.parts).any(is_meant))
-    });
-    if !unposted.await? {
-        return Ok(());
-    }
-    let detail = format!(
-        "The {what} has usage that is not posted yet. It is posted when the hour is over; then close the month, so that \
-         it is invoiced, and delete the {what}."
-    );
-    Err(codes::UNPOSTED_USAGE.problem(detail))
-}

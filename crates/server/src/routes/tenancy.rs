@@ -1,6 +1,5 @@
 //! Tenants, projects and users.
 
-use super::ledger::check_all_posted;
 use super::page::page;
 use crate::access::Caller;
 use crate::context::{Answer, Context, json};
@@ -135,7 +134,6 @@ fn thousandths(share: &Decimal) -> Result<u64, Problem> {
 
 pub(super) async fn delete_tenant(context: Context) -> Answer {
     let tenant = context.app.now.read(|state| names::tenant(state, context.caller(), context.subject()))?;
-    check_all_posted(&context, "tenant", move |post| post.tenant == tenant).await?;
     changed(&context, Ok(Command::DeleteTenant(tenant))).await
 }
 
@@ -218,7 +216,6 @@ pub(super) async fn set_pool_access(context: Context) -> Answer {
 
 pub(super) async fn delete_project(context: Context) -> Answer {
     let project = find_project(&context)?;
-    check_all_posted(&context, "project", move |post| post.project == project).await?;
     changed(&context, Ok(Command::DeleteProject(project))).await
 }
 
