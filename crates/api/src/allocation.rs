@@ -62,6 +62,10 @@ pub struct SubmitAllocation {
     /// Number of the app instance of the project that it is for. The cost ceiling of that app instance then applies.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<u64>,
+    /// Whether it runs the control plane of that app instance, which usage, cost and invoices show apart from workloads.
+    /// Only with `app_instance`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control_plane: bool,
     /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,

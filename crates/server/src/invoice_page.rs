@@ -174,6 +174,10 @@ fn grouped(text: &str) -> String {
     out
 }
 
+fn is_zero(decimal: &str) -> bool {
+    decimal.bytes().all(|byte| !byte.is_ascii_digit() || byte == b'0')
+}
+
 /// `24 %` for 0.24.
 fn percent(rate: &api::Decimal) -> String {
     let rate: Decimal = rate.0.parse().unwrap_or_default();
@@ -207,12 +211,14 @@ fn section(heading: &str, of: InvoiceSection, figures: &InvoiceFigures, subtotal
         .filter(|line| line.section == of)
         .map(|line| {
             let usage_month = (line.month != figures.month).then(|| long_month(&line.month.0));
+            // A correction keeps the usage and changes its amount.
+            let hours = line.unit_hours.as_deref().filter(|hours| !line.correction || !is_zero(hours));
             json!({
                 "project": line.project,
                 "description": description(line),
                 "usage_month": usage_month,
-                "quantity": line.unit_hours.as_deref().map(grouped),
-                "unit": line.unit.as_deref().map(|unit| format!("{unit}-h")),
+                "quantity": hours.map(grouped),
+                "unit": hours.and(line.unit.as_deref()).map(|unit| format!("{unit}-h")),
                 "amount": fine(&line.amount),
             })
         })
@@ -266,7 +272,7 @@ fn values(issuer: &Issuer, figures: &InvoiceFigures, issued: Option<&api::Invoic
         "tenant_tax_id": figures.tax_id,
         "sections": sections.into_iter().flatten().collect::<Vec<_>>(),
         "lines_total": fine(&figures.posted),
-        "rounding": (steps(&figures.rounding) != Steps::ZERO).then(|| fine(&figures.rounding)),
+        "rounding": fine(&figures.rounding),
         "net": money(&figures.net),
         "taxes": taxes,
         "total": money(&figures.total),

@@ -171,6 +171,7 @@ impl Stage {
             node: None,
             labels: Default::default(),
             app_instance: None,
+            control_plane: false,
             sensitive: false,
             correlation_id: None,
             hcl_entry: None,

@@ -104,6 +104,9 @@ pub(crate) struct WhoArgs {
     /// Number of the app instance of the project
     #[arg(long, value_name = "N")]
     pub(crate) app_instance: Option<u64>,
+    /// The control plane of the app instance, which usage, cost and invoices show apart from workloads
+    #[arg(long, requires = "app_instance")]
+    pub(crate) control_plane: bool,
     /// Priority class; a higher class may preempt a lower one [default: standard]
     #[arg(long, value_enum, value_name = "PRIORITY")]
     pub(crate) priority: Option<Priority>,

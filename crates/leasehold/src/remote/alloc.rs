@@ -102,6 +102,7 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         together: args.together,
         apart: args.apart,
         app_instance: who.app_instance,
+        control_plane: who.control_plane,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
         when_over_quota: args.when_over_quota,

@@ -124,7 +124,11 @@ fn lines(lines: &[InvoiceLine]) -> Table {
         let what = word(line.section).replace('_', " ");
         table.row([
             line.project.clone(),
-            if line.correction { "correction".into() } else { what },
+            match (line.correction, &line.class) {
+                (true, Some(_)) => "correction".into(),
+                (true, None) => "by hand".into(),
+                (false, _) => what,
+            },
             or_dash(line.class.as_ref()),
             or_dash(line.pool.as_ref()),
             or_dash(line.priority.map(word)),

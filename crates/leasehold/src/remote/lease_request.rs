@@ -29,6 +29,7 @@ pub(super) async fn request(
         node,
         labels: by_key("--label", &labels, String::clone)?,
         app_instance: who.app_instance,
+        control_plane: who.control_plane,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
         hcl_entry,

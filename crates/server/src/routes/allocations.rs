@@ -1,7 +1,7 @@
 //! Submitting, listing and showing allocations, and the reports of their holders.
 
 use super::capacity::{given_reason, labels, optional_pool};
-use super::leases::{Holder, app_instance, asks, correlation, integer};
+use super::leases::{Holder, app_instance, asks, control_plane, correlation, integer};
 use super::listing::{ListQuery, Listed, Walk, page};
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
@@ -54,6 +54,7 @@ fn to_submission(
         together: asked.together,
         apart: asked.apart,
         sensitive: asked.sensitive,
+        control_plane: control_plane(asked.control_plane, asked.app_instance)?,
         app_instance: app_instance(asked.app_instance)?,
         correlation: correlation(asked.correlation_id.as_deref())?,
         ..AllocationSpec::of(asks(state, &asked.asks)?)

@@ -87,6 +87,14 @@ pub(super) fn app_instance(number: Option<u64>) -> Result<Option<AppInstanceNo>,
     Ok(number.map(|number| integer("app_instance", number)).transpose()?.map(AppInstanceNo))
 }
 
+pub(super) fn control_plane(is: bool, app_instance: Option<u64>) -> Result<bool, Problem> {
+    if is && app_instance.is_none() {
+        let detail = "`control_plane` is about an app instance; give its number in `app_instance`.";
+        return Err(codes::BAD_BODY.problem(detail).with("field", "control_plane"));
+    }
+    Ok(is)
+}
+
 /// The command for a request, and its identity.
 pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -> Result<(Identity, Command), Problem> {
     let holder = Holder {
@@ -103,7 +111,7 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         ttl: asked.ttl.0,
         priority: asked.priority.unwrap_or_default(),
         sensitive: asked.sensitive,
-        control_plane: false,
+        control_plane: control_plane(asked.control_plane, asked.app_instance)?,
         correlation: correlation(asked.correlation_id.as_deref())?,
         allocation: None,
         app_instance: app_instance(asked.app_instance)?,

@@ -1,30 +1,22 @@
-//! The ledger: its state, entries, balances and drafts, corrections and disputes.
+//! The ledger: its state, entries, balances and drafts.
 
 use super::books_query::word;
-use super::ledger_scope::{
-    OwnerText, asked_currency, asked_month, bad, currency, entry, for_all_tenants, month, reason, sees, sees_all, steps,
-};
+use super::ledger_scope::{OwnerText, asked_currency, asked_month, entry, for_all_tenants, sees, sees_all};
 use super::page::page;
-use super::tenancy::find_owner_project;
 use crate::books::{ask, consult, problem};
 use crate::context::{Answer, Context, cursor_after, json};
-use crate::names;
 use crate::settlement::{Unsettled, settle_now};
 use crate::show_ledger::{LedgerView, amount, month as shown_month, sum, too_large};
 use leasehold_api::{
-    AccountKind, CorrectionPut, DraftLine, DraftPayer, LedgerBalanceList, LedgerDraft, LedgerEntryList, LedgerEntryPut,
-    LedgerOpened, LedgerSettled, LedgerStatus, LedgerTotal, NewCorrection, NewDispute, NewLedgerEntry, NewLeg,
-    OpenLedger, Problem, When, codes,
+    AccountKind, DraftLine, DraftPayer, LedgerBalanceList, LedgerDraft, LedgerEntryList, LedgerOpened, LedgerSettled,
+    LedgerStatus, LedgerTotal, OpenLedger, Problem, When, codes,
 };
-use leasehold_books::{Books, Entry, EntryQuestion, PayerPosting};
-use leasehold_engine::command::{self, AdjustLedger, CorrectEntry, DisputeEntry};
-use leasehold_engine::{Command, Refusal, State};
-use leasehold_ledger::{Amount, PostUsage, RatedLine, payer_amount, rounded};
-use leasehold_model::body::CorrectedLine;
+use leasehold_books::{Entry, EntryQuestion, PayerPosting};
+use leasehold_engine::{Command, Refusal, command};
+use leasehold_ledger::{Amount, PostUsage, RatedLine, rounded};
 use leasehold_model::ledger::{HOUR_NS, hour_of};
-use leasehold_model::limits::LEDGER_LEGS_MAX;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Account, Body, EntryId, EntryKind, Instant, Leg, ProjectNo, Steps, TenantNo};
+use leasehold_model::{Account, Body, EntryId, EntryKind, Instant, Steps};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -333,168 +325,4 @@ pub(super) async fn list_balances(context: Context) -> Answer {
     })
     .await?;
     json(200, &listed)
-}
-
-/// The entries of a record, in order.
-fn entries_of(books: &Books, sequence: u64) -> Result<Vec<Entry>, Problem> {
-    let found = (0..3).map(|position| books.entry(EntryId { sequence, position }));
-    let found = found.collect::<Result<Vec<_>, _>>().map_err(|error| problem(&error))?;
-    Ok(found.into_iter().flatten().collect())
-}
-
-/// Answers with an entry after a change.
-async fn entry_put(context: &Context, status: u16, sequence: u64, id: EntryId) -> Answer {
-    let put = consult(&context.app, context.caller(), move |app, books| {
-        let entry = books.entry(id).map_err(|error| problem(&error))?;
-        let entry = entry.ok_or_else(|| codes::INTERNAL.problem("The books lack an entry."))?;
-        let entry = app.now.read(|state| LedgerView { app, state, books }.entry(&entry))?;
-        Ok(LedgerEntryPut { sequence, entry })
-    });
-    json(status, &put.await?)
-}
-
-fn new_leg(state: &State, project: ProjectNo, leg: &NewLeg) -> Result<Leg, Problem> {
-    let class = leg.class.as_deref().map(|text| names::class(state, text)).transpose()?;
-    let account = match (leg.account, class) {
-        (AccountKind::Revenue, Some(class)) => Account::Revenue(class),
-        (AccountKind::Revenue, None) => return Err(bad("legs", "must name the class of a revenue account")),
-        (_, Some(_)) => return Err(bad("legs", "may name a class only with the account revenue")),
-        (AccountKind::Receivable, None) => Account::Receivable(project),
-        (AccountKind::Adjustments, None) => Account::Adjustments(project),
-        (AccountKind::Rounding, None) => Account::Rounding,
-        (AccountKind::OperatorLoss, None) => Account::OperatorLoss,
-        // The engine refuses those that change by invoices and payments only.
-        (AccountKind::Invoiced, None) => Account::Invoiced(TenantNo(0)),
-        (AccountKind::Tax, None) => Account::Tax,
-        (AccountKind::CashClearing, None) => Account::CashClearing,
-    };
-    Ok(Leg { account, amount: steps("legs", &leg.amount)? })
-}
-
-pub(super) async fn post_entry(context: Context) -> Answer {
-    let new: NewLedgerEntry = context.body()?;
-    let original_month = new.original_month.as_ref().map(|text| month(&text.0)).transpose()?;
-    let (currency, reason) = (currency("currency", &new.currency)?, reason(&new.reason)?);
-    if new.legs.len() > LEDGER_LEGS_MAX {
-        return Err(crate::problem::refused(&Refusal::TooManyLegs { limit: LEDGER_LEGS_MAX }));
-    }
-    let (project, legs) = context.app.now.read(|state| {
-        let project = find_owner_project(state, context.caller(), new.tenant.as_deref(), &new.project)?;
-        let legs = new.legs.iter().map(|leg| new_leg(state, project, leg)).collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, Problem>((project, legs))
-    })?;
-    let adjust = AdjustLedger { project, currency, original_month, legs, reason };
-    let sealed = context.seal(Command::AdjustLedger(adjust)).await?;
-    let sequence = sealed.sequence();
-    entry_put(&context, 201, sequence, EntryId { sequence, position: 0 }).await
-}
-
-/// What takes an entry back, and what replaces it.
-fn correction(books: &Books, found: &Entry, amount: Option<Steps>) -> Result<CorrectEntry, Problem> {
-    let wrong_kind = || {
-        let detail = format!(
-            "An entry of kind `{}` cannot be corrected; correct the usage or the entry by hand that it follows from.",
-            found.kind
-        );
-        codes::ENTRY_NOT_CORRECTABLE.problem(detail).with("kind", found.kind.word())
-    };
-    let of_usage =
-        matches!(found.kind, EntryKind::Usage | EntryKind::Reversal | EntryKind::Replacement | EntryKind::Adjustment);
-    let (Some(project), Some(original_month), true) = (found.project, found.original_month, of_usage) else {
-        return Err(wrong_kind());
-    };
-    if let Some(sequence) = books.correction_of(found.id) {
-        let by = EntryId { sequence, position: 0 };
-        let next = EntryId { sequence, position: 1 };
-        let detail = format!("{} was corrected already, by {by}; correct {next} if there is a replacement.", found.id);
-        return Err(codes::ENTRY_CORRECTED.problem(detail).with("corrected_by", by.to_string()));
-    }
-    let reversal: Vec<Leg> = found.legs.iter().map(|leg| Leg { amount: -leg.amount, ..*leg }).collect();
-    let replacement = match amount {
-        None | Some(Steps::ZERO) => Vec::new(),
-        Some(amount) => replacement(found, project, amount)?,
-    };
-    let line = found.line.as_ref();
-    let line = line.map(|line| CorrectedLine { key: line.key.clone(), usage: line.usage, exact: line.exact.clone() });
-    Ok(CorrectEntry {
-        tenant: found.tenant,
-        project,
-        currency: found.currency,
-        original_month,
-        corrects: found.id,
-        previous: books.last_entry_of(project, found.currency),
-        line,
-        reversal,
-        replacement,
-        reason: leasehold_model::Name::new("-").expect("a valid name"),
-    })
-}
-
-/// The same accounts with another amount. With more than two accounts it is not known which of them changes.
-fn replacement(found: &Entry, project: ProjectNo, amount: Steps) -> Result<Vec<Leg>, Problem> {
-    let own = |leg: &Leg| leg.account == Account::Receivable(project);
-    match found.legs[..] {
-        [one, other] if own(&one) != own(&other) => {
-            let leg = |leg: Leg| Leg { account: leg.account, amount: if own(&leg) { amount } else { -amount } };
-            Ok(vec![leg(one), leg(other)])
-        }
-        _ => Err(bad(
-            "amount",
-            "cannot be given for an entry that is not between the receivable and one other account; reverse the entry \
-             and book another one",
-        )),
-    }
-}
-
-pub(super) async fn correct_entry(context: Context) -> Answer {
-    let new: NewCorrection = context.body()?;
-    let reason = reason(&new.reason)?;
-    let amount_given = new.amount.as_ref().map(|amount| steps("amount", amount)).transpose()?;
-    let (caller, text) = (context.caller().clone(), new.entry.clone());
-    let correct = consult(&context.app, context.caller(), move |app, books| {
-        let found = entry(app, books, &caller, &text)?;
-        correction(books, &found, amount_given)
-    });
-    let correct = CorrectEntry { reason, ..correct.await? };
-    let (project, corrects) = (correct.project, correct.corrects);
-    let sealed = context.seal(Command::CorrectEntry(correct)).await?;
-    let sequence = sealed.sequence();
-    let put = consult(&context.app, context.caller(), move |app, books| {
-        let entries = entries_of(books, sequence)?;
-        let change = entries.iter().map(|entry| payer_amount(&entry.legs, project));
-        let change = change.collect::<Option<Vec<_>>>().ok_or_else(too_large)?;
-        app.now.read(|state| {
-            let view = LedgerView { app, state, books };
-            Ok(CorrectionPut {
-                sequence,
-                corrects: corrects.to_string(),
-                change: amount(sum(change)?),
-                entries: entries.iter().map(|entry| view.entry(entry)).collect::<Result<_, _>>()?,
-            })
-        })
-    });
-    json(201, &put.await?)
-}
-
-async fn dispute(context: Context, open: bool) -> Answer {
-    let new: NewDispute = context.body()?;
-    let reason = reason(&new.reason)?;
-    let caller = context.caller().clone();
-    let found = consult(&context.app, context.caller(), move |app, books| entry(app, books, &caller, &new.entry));
-    let found = found.await?;
-    let Some(project) = found.project else {
-        let detail = format!("An entry of kind `{}` cannot be disputed; dispute what it follows from.", found.kind);
-        return Err(codes::ENTRY_NOT_DISPUTABLE.problem(detail).with("kind", found.kind.word()));
-    };
-    let dispute = DisputeEntry { tenant: found.tenant, project, entry: found.id, open, reason };
-    let sealed = context.seal(Command::DisputeEntry(dispute)).await?;
-    entry_put(&context, if open { 201 } else { 200 }, sealed.sequence(), found.id).await
-}
-
-pub(super) async fn dispute_entry(context: Context) -> Answer {
-    dispute(context, true).await
-}
-
-pub(super) async fn close_dispute(context: Context) -> Answer {
-    dispute(context, false).await
 }

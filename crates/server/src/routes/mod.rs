@@ -10,6 +10,7 @@ mod budgets;
 mod capacity;
 mod ceilings;
 mod claims;
+mod corrections;
 mod events;
 mod explain;
 mod explain_entry;
@@ -61,9 +62,9 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        events::*, explain::*, explain_entry::*, forecast::*, invoices::*, keys::*, leases::*, ledger::*, operation::*,
-        payments::*, periods::*, quotas::*, quote::*, rates::*, status::*, tenancy::*, tokens::*, usage::*, waste::*,
-        windows::*,
+        corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*, keys::*, leases::*,
+        ledger::*, operation::*, payments::*, periods::*, quotas::*, quote::*, rates::*, status::*, tenancy::*,
+        tokens::*, usage::*, waste::*, windows::*,
     };
 }
 

@@ -20,6 +20,9 @@ fn path(endpoint: &Endpoint) -> String {
         ("{lease}", "lease-0"),
         ("{allocation}", "alloc-1"),
         ("{token}", "3"),
+        ("{entry}", "entry-0-0"),
+        ("{month}", "2026-01"),
+        ("{number}", "INV-000001"),
         ("{code}", "quota_exceeded"),
     ];
     let path = filled.iter().fold(endpoint.path.to_owned(), |path, (name, value)| path.replace(name, value));

@@ -17,6 +17,7 @@ mod empty_nodes;
 mod evictions;
 mod explain;
 mod fairness;
+mod ledger;
 mod past;
 mod placement;
 mod quotas;
