@@ -61,7 +61,6 @@ pub struct Tenure {
     /// Who lends it, and pays for it.
     pub(super) source_project: Option<ProjectNo>,
     pub(super) attachment: Option<AttachmentNo>,
-    pub(super) control_plane: bool,
     pub workload: Option<Name>,
     pub control_plane: bool,
     pub quanta: u64,
@@ -108,7 +107,6 @@ impl Tenure {
             app_instance: None,
             source_project: None,
             attachment: None,
-            control_plane: false,
             workload: None,
             control_plane: false,
             quanta: 0,
@@ -306,7 +304,6 @@ impl Accounts {
                 app_instance: granted.app_instance,
                 source_project: granted.source_project,
                 attachment: granted.attachment,
-                control_plane: granted.control_plane,
                 workload: record.identity.workload.clone(),
                 control_plane: granted.control_plane,
                 quanta: member.quanta.0,

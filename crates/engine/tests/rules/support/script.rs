@@ -447,6 +447,7 @@ impl Story {
                     .options
                     .get("over")
                     .map(|text| cleared_or(text).map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
+                ..TenantSettingsChange::default()
             },
         }
     }
