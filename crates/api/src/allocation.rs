@@ -111,13 +111,15 @@ pub struct Submitted {
     pub sequence: u64,
     /// The allocation: `alloc-` and its number, which is that sequence number.
     pub id: AllocationId,
-    /// State of the allocation: `pending` if it waits in the queue.
+    /// State of the allocation: `pending` if it waits in the queue. If it had to wait and the submission is repeated under
+    /// its idempotency key, the state that it has by then.
     pub state: AllocationState,
     /// When it was submitted.
     pub submitted_at: When,
     /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
-    /// Placement of its replicas; empty if it could not start at once.
+    /// Placement of its replicas; empty if it waits or, in the answer to a repeated submission, if it had to wait and has
+    /// ended.
     pub replicas: Vec<Replica>,
 }
 

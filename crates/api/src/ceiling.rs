@@ -54,15 +54,18 @@ pub struct Ceiling {
     pub mode: CeilingMode,
     /// Capacity held since this instant counts.
     pub since: When,
-    /// Cost of leases that have ended.
+    /// Cost of leases that have ended, and of claimed nodes so far.
     pub spent: Money,
-    /// Highest possible cost of the leases that are held, up to their deadlines. What they do not use becomes available
-    /// again.
+    /// Highest possible cost of the leases that are held, up to their deadlines, and of claimed nodes up to their expected
+    /// ends. What they do not use becomes available again.
     pub reserved: Money,
     /// Amount that is neither spent nor reserved; zero if the ceiling is exceeded.
     pub left: Money,
     /// Number of leases that are held under the ceiling.
     pub leases: u64,
+    /// Number of claimed nodes that count against the ceiling, each as a whole.
+    #[serde(default)]
+    pub claimed_nodes: u64,
     /// Whether more is spent and reserved than the ceiling allows.
     pub exceeded: bool,
 }

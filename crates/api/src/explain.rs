@@ -17,18 +17,24 @@ pub struct QuotaChecked {
     pub what: String,
     /// `hard`, `soft` or `burst`.
     pub limit_type: String,
-    /// Amount already counted against it, rounded down.
+    /// Amount already counted against it: quanta, or what else it counts. Rounded down for a quota on a kind.
     pub used: u64,
-    /// Amount that the request adds, rounded down.
+    /// Amount that the request adds, likewise.
     pub requested: u64,
-    /// The exact amount already counted, if the quota is on a kind and it is not a whole number: `13/7`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub used_exact: Option<String>,
-    /// The exact amount that the request adds, likewise.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub requested_exact: Option<String>,
-    /// The limit.
+    /// The limit, likewise.
     pub limit: u64,
+    /// Billing unit of the exact amounts. Absent if the quota counts leases, nodes or allocations.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// The exact amount already counted, in its unit: `8`, `0.5` or `13/7`.
+    #[serde(default)]
+    pub used_exact: String,
+    /// The exact amount that the request adds, likewise.
+    #[serde(default)]
+    pub requested_exact: String,
+    /// The exact limit, likewise.
+    #[serde(default)]
+    pub limit_exact: String,
     /// Result: `within`, `over_soft`, `until` if a burst limits the TTL, `refused`, or `by_node` if it depends on the
     /// node.
     pub said: String,
@@ -44,9 +50,9 @@ pub struct CeilingChecked {
     pub mode: String,
     /// Currency code of three capital letters, as in ISO 4217.
     pub currency: String,
-    /// Cost of leases that have ended.
+    /// Cost of leases that have ended, and of claimed nodes so far.
     pub spent: Money,
-    /// Cost reserved for leases that are held.
+    /// Cost reserved for leases that are held, and for claimed nodes up to their expected ends.
     pub reserved: Money,
     /// The most that the request can cost up to its deadline.
     pub requested: Money,

@@ -59,6 +59,10 @@ impl Ceiling {
     pub fn held(&self) -> impl Iterator<Item = (LeaseNo, Amount)> + '_ {
         self.held.iter().map(|(lease, cost)| (*lease, *cost))
     }
+    /// The claimed nodes whose cost counts.
+    pub fn claimed_nodes(&self) -> impl Iterator<Item = NodeNo> + '_ {
+        self.claims.keys().copied()
+    }
     pub(crate) fn reserved_for(&self, lease: LeaseNo) -> Amount {
         self.held.get(&lease).copied().unwrap_or_default()
     }

@@ -3,6 +3,7 @@
 
 use crate::app::App;
 use crate::problem::{denied, refused};
+use crate::show_allocations::Ended;
 use leasehold_api::{Problem, WRITTEN_MAX, When};
 use leasehold_cell::Sealed;
 use leasehold_engine::State;
@@ -108,7 +109,13 @@ fn begin(out: &mut Vec<u8>, sealed: &Sealed) {
 
 /// A grant, or a waiting allocation if leases must be evicted first. Returns the status, or a problem if the request
 /// was denied.
-pub(crate) fn granted(app: &App, state: &State, sealed: &Sealed, out: &mut Vec<u8>) -> Result<u16, Problem> {
+pub(crate) fn granted(
+    app: &App,
+    state: &State,
+    sealed: &Sealed,
+    ended: &Ended,
+    out: &mut Vec<u8>,
+) -> Result<u16, Problem> {
     let record = sealed.first();
     if let Body::Granted(granted) = &record.body {
         grant(app, state, sealed, record, granted, out);
@@ -118,7 +125,7 @@ pub(crate) fn granted(app: &App, state: &State, sealed: &Sealed, out: &mut Vec<u
         return Err(denied(state, record, body));
     }
     // Anything else is a waiting allocation; `submitted` refuses other records.
-    let submitted = crate::show_allocations::submitted(app, state, sealed)?;
+    let submitted = crate::show_allocations::submitted(app, state, sealed, ended)?;
     serde_json::to_writer(out, &submitted).expect("an answer is valid JSON");
     Ok(202)
 }

@@ -8,7 +8,7 @@ mod node;
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::problem::{denial, quota_words};
+use crate::problem::{Amounts, denial, quota_words};
 use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Ttl, When};
@@ -81,16 +81,20 @@ impl Explainer<'_> {
             LimitKind::Burst { burst_limit, .. } => burst_limit,
             kind => kind.limit(),
         };
-        let is_fraction = check.used.denominator() > 1 || check.requested.denominator() > 1;
+        let amounts = Amounts::of_fractions(self.state, check.quota, check.used, check.requested, limit);
+        let unit = amounts.is_capacity.then(|| amounts.unit.to_owned());
+        let [used_exact, requested_exact, limit_exact] = amounts.amounts;
         api::QuotaChecked {
             quota_id: check.quota.0,
             what: quota_words(self.state, check.quota),
             limit_type: check.limit.word().to_owned(),
             used: whole(check.used),
             requested: whole(check.requested),
-            used_exact: is_fraction.then(|| check.used.to_string()),
-            requested_exact: is_fraction.then(|| check.requested.to_string()),
             limit,
+            unit,
+            used_exact,
+            requested_exact,
+            limit_exact,
             said: said.to_owned(),
         }
     }

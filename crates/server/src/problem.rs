@@ -182,11 +182,11 @@ impl From<Option<TenantNo>> for Whose {
 }
 
 /// What is used, what was requested, and the limit, as requests are written, with their unit.
-struct Amounts {
-    unit: &'static str,
+pub(crate) struct Amounts {
+    pub(crate) unit: &'static str,
     /// Whether it is capacity. What else is counted, the sentence says already.
-    is_capacity: bool,
-    amounts: [String; 3],
+    pub(crate) is_capacity: bool,
+    pub(crate) amounts: [String; 3],
 }
 
 impl Amounts {
@@ -209,7 +209,7 @@ impl Amounts {
     }
 
     /// The same where a quota on a kind counts in fractions of a billing unit.
-    fn of_fractions(state: &State, quota: QuotaNo, used: Fraction, requested: Fraction, limit: u64) -> Self {
+    pub(crate) fn of_fractions(state: &State, quota: QuotaNo, used: Fraction, requested: Fraction, limit: u64) -> Self {
         let kind = state.quota(quota).filter(|quota| quota.measure == Measure::Quanta);
         match kind.and_then(|quota| quota.scope.further.kind) {
             Some(kind) => Self {

@@ -275,6 +275,7 @@ pub(crate) fn ceiling(state: &State, ceiling: &Ceiling, now: Instant) -> Option<
         reserved: money(used.reserved),
         left: money(ceiling.amount.saturating_sub(used.total())),
         leases: ceiling.held().count() as u64,
+        claimed_nodes: ceiling.claimed_nodes().count() as u64,
         exceeded: used.total() > ceiling.amount,
     })
 }

@@ -12,6 +12,7 @@ use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{
     AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, Quanta, Record, quantity,
 };
+use std::collections::BTreeMap;
 
 fn correlation(app: &App, number: AllocationNo, spec: &AllocationSpec) -> String {
     Correlation::or_derived(spec.correlation, number.0).id(&app.genesis).to_string()
@@ -139,9 +140,13 @@ pub(crate) fn running_replicas(app: &App, state: &State, found: &Allocation) -> 
     replicas
 }
 
-/// A submission, or the problem if it was denied. Made from its records, so that a repeated request gets the same answer.
-/// One that evicted others and has started since, as without a grace period, is shown as started.
-pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api::Submitted, Problem> {
+/// Allocations that have ended, with how they ended.
+pub(crate) type Ended = BTreeMap<AllocationNo, api::AllocationState>;
+
+/// A submission, or the problem if it was denied. One that started at once is shown from its records, so that a repeated
+/// request gets the same answer. Any other is shown as it is now: one that evicted others without a grace period has
+/// started since, and a repeated request may find it running or over. `ended` has those that are over.
+pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed, ended: &Ended) -> Result<api::Submitted, Problem> {
     let record = sealed.first();
     if let Body::AllocationDenied(denied) = &record.body {
         return Err(denial(state, &record.identity, &denied.cause).with("sequence", record.sequence));
@@ -157,13 +162,13 @@ pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed) -> Result<api
             Some(replica(app, state, record, granted))
         })
         .collect();
-    let started = state.allocation(AllocationNo(record.sequence));
-    let started = started.filter(|found| replicas.is_empty() && found.attempt == 1 && found.state.is_placed());
-    let (now_in, replicas) = match (started, replicas.is_empty(), spec.staged) {
-        (Some(found), ..) => (found.state, running_replicas(app, state, found)),
-        (None, true, _) => (api::AllocationState::Pending, replicas),
-        (None, false, true) => (api::AllocationState::Staging, replicas),
-        (None, false, false) => (api::AllocationState::Running, replicas),
+    let number = AllocationNo(record.sequence);
+    let (now_in, replicas) = match (replicas.is_empty(), state.allocation(number)) {
+        (false, _) if spec.staged => (api::AllocationState::Staging, replicas),
+        (false, _) => (api::AllocationState::Running, replicas),
+        (true, Some(found)) if found.state.is_placed() => (found.state, running_replicas(app, state, found)),
+        (true, Some(found)) => (found.state, replicas),
+        (true, None) => (ended.get(&number).copied().unwrap_or(api::AllocationState::Pending), replicas),
     };
     Ok(api::Submitted {
         sequence: record.sequence,

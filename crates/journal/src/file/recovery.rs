@@ -122,6 +122,8 @@ pub(super) fn open(
     let mut recovered = found.recovered();
     let epoch = found.anchor.anchor.epoch.max(found.replayed.fold.epoch());
     let epoch = epoch.checked_add(1).ok_or(OpenError::EpochsExhausted)?;
+    // The directory that was copied may have been started again since. It counts its starts; nobody starts once a second.
+    let epoch = if local.restored.is_some() { epoch.max(now.0 / 1_000_000_000) } else { epoch };
 
     // Everything was verified. From here on the directory is changed.
     recovered.snapshots_missing = create_snapshots(disk.as_ref()).map_err(OpenError::io("creating snapshots"))?;

@@ -4,8 +4,10 @@ use crate::faulty_disk::{FaultyDisk, Image, OPTIONS, create, open, open_image};
 use crate::story::{Restamped, SEGMENT, code, end_of_bytes, journal_of, version_1_batch};
 use leasehold_journal::conformance::{append, batch, check_records, keys, local, record, stamp};
 use leasehold_journal::disk::Disk;
-use leasehold_journal::{AppendError, FileJournal, Head, Journal, OpenError, Options, ReadError, RealDisk, TornTail};
-use leasehold_model::{Batch, RawBatch, Record};
+use leasehold_journal::{
+    AppendError, FileJournal, Head, Journal, Local, OpenError, Options, ReadError, RealDisk, TornTail,
+};
+use leasehold_model::{Batch, Instant, RawBatch, Record};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -98,6 +100,24 @@ fn a_torn_beginning_of_a_segment_is_cut_off_after_a_snapshot_at_its_beginning() 
         append(&journal, &keys, 9);
         check_records(&journal, &keys, 27);
     }
+}
+
+/// The directory that was copied may be started again after the copy; its epochs are not used a second time.
+#[test]
+fn a_restored_journal_continues_in_an_epoch_that_the_old_directory_does_not_reach() {
+    let keys = keys();
+    let image = journal_of(&[2, 3], 2, &keys);
+    let (old, _) = open_image(&image, &keys).unwrap();
+    assert_eq!(old.epoch(), 2);
+    let disk = FaultyDisk::from_image(&image);
+    let restored = |disk: &FaultyDisk, restored: Option<Instant>, now: Instant| {
+        let local = Local { restored, ..local() };
+        FileJournal::open(Arc::new(disk.clone()), OPTIONS, keys.clone(), local, now).unwrap().0.epoch()
+    };
+    let now = Instant::from_secs(1_800_000_000);
+    assert_eq!(restored(&disk, Some(stamp(5)), now), 1_800_000_000);
+    // A clock that is far behind does not make epochs repeat within a directory.
+    assert_eq!(restored(&FaultyDisk::from_image(&image), Some(stamp(5)), Instant(0)), 2);
 }
 
 #[test]

@@ -85,6 +85,16 @@ fn ceilings(ceilings: &[Ceiling]) -> Table {
     table
 }
 
+/// `2 leases`, `1 claimed node` or both.
+fn holders(ceiling: &Ceiling) -> String {
+    let (leases, claimed) = (counted(ceiling.leases, "lease"), counted(ceiling.claimed_nodes, "claimed node"));
+    match (ceiling.leases, ceiling.claimed_nodes) {
+        (_, 0) => leases,
+        (0, _) => claimed,
+        _ => format!("{leases} and {claimed}"),
+    }
+}
+
 fn one(session: &Session, ceiling: &Ceiling) -> String {
     let money = |amount: &Money| figures::money([(amount.0.as_str(), ceiling.currency.as_str())]);
     let left = if ceiling.exceeded {
@@ -99,7 +109,7 @@ fn one(session: &Session, ceiling: &Ceiling) -> String {
         .add("ceiling", format!("{}, {}", money(&ceiling.amount), word(ceiling.mode)))
         .add("since", time_format::to_the_second(ceiling.since))
         .add("spent", money(&ceiling.spent))
-        .add("reserved", format!("{} for {}", money(&ceiling.reserved), counted(ceiling.leases, "lease")))
+        .add("reserved", format!("{} for {}", money(&ceiling.reserved), holders(ceiling)))
         .add("left", left)
         .text(session.paint)
 }

@@ -1,7 +1,7 @@
 //! `explain`: the checks, the scores and the deciding term of a decision.
 
 use super::details::Details;
-use super::figures::one_amount;
+use super::figures::{self, one_amount};
 use super::lease::short;
 use super::session::Session;
 use super::units::Classes;
@@ -212,8 +212,9 @@ fn quotas(explanation: &Explanation) -> Option<Table> {
     ];
     let mut table = Table::new(&headings).shrink_first(&["quota"]);
     for check in &explanation.quotas {
-        let numbers = [check.used, check.requested, check.limit].map(|n| n.to_string());
-        let [used, requested, limit] = numbers;
+        let exact = [&check.used_exact, &check.requested_exact, &check.limit_exact];
+        let [used, requested, limit] = exact.map(|amount| figures::quantity(amount));
+        let limit = check.unit.as_ref().map_or(limit.clone(), |unit| format!("{limit} {unit}"));
         table.row([check.what.clone(), used, requested, limit, check.limit_type.clone(), check.said.replace('_', " ")]);
     }
     (!explanation.quotas.is_empty()).then_some(table)

@@ -20,6 +20,14 @@ fn a_ceiling_is_set_shown_and_holds() {
     let id = daemon.json("alloc list --state pending")["allocations"][0]["id"].allocation();
     tells(&daemon.run(&format!("alloc show {id}")).ok(), &["waiting for cost headroom", "reserved 3600"]);
     tells(&daemon.run(&format!("alloc explain {id}")).ok(), &["cost ceilings", "5000", "refused"]);
+    // A claim counts as a whole node, beside the leases.
+    daemon.run("ceiling set lattice --hard 900000 --tenant physics").ok();
+    daemon.run("node create gpu-2 --pool training --class gpu-h100=4 --teardown immediate").ok();
+    daemon.run(&format!("claim make gpu-2 {MINE} --user ada --until 1h")).ok();
+    tells(&daemon.run("ceiling show lattice").ok(), &["leases and 1 claimed node"]);
+    assert_eq!(daemon.json("ceiling show lattice")["claimed_nodes"], json!(1));
+    daemon.run("claim release gpu-2").ok();
+    daemon.run("ceiling set lattice --hard 5000 --tenant physics").ok();
     daemon.run("ceiling set lattice --soft 10 --app-instance 7").ok();
     let listed = daemon.run("ceiling list lattice").ok();
     tells(&listed, &["app instance", "spent", "reserved", "all", "7", "hard", "soft", "EUR"]);

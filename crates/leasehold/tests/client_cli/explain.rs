@@ -1,7 +1,7 @@
 //! `lease explain`, `alloc explain`, `node explain` and `audit replay`, against a real daemon and its files.
 
 use super::{AllocationNumber as _, Daemon, refuses, tells};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const MINE: &str = "--tenant physics --project lattice";
@@ -32,6 +32,16 @@ fn decisions_are_explained_and_replayed() {
     tells(&daemon.run("node explain gpu-1").ok(), &["gpu-1", "gpu-h100"]);
     refuses(&daemon.run("lease explain 00000000000000000000000000000000"), 1, "lease_not_found");
     refuses(&daemon.run("alloc explain 99999"), 1, "allocation_not_found");
+
+    // The figures of quotas are in billing units, and exact in JSON.
+    daemon.run("quota create --tenant physics --class mem-dram --hard 8GiB").ok();
+    daemon.run(&format!("lease request --class mem-dram=7GiB --ttl 10m {MINE}")).ok();
+    let over = daemon.json(&format!("alloc submit --class mem-dram=2GiB --when-over-quota wait {MINE}"));
+    let waits = over["id"].allocation();
+    tells(&daemon.run(&format!("alloc explain {waits}")).ok(), &["its quota of mem-dram  ", "  7  ", "8 GiB"]);
+    let check = &daemon.json(&format!("alloc explain {waits}"))["quotas"][0];
+    assert_eq!((&check["used"], &check["used_exact"], &check["unit"]), (&json!(7168), &json!("7"), &json!("GiB")));
+    daemon.run(&format!("alloc cancel {waits}")).ok();
 
     // Every decision can be replayed, by the daemon and from the files alone.
     let kinds = ["lease.granted", "lease.denied", "allocation.submitted", "preemption.decided"];

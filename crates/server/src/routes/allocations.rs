@@ -3,6 +3,7 @@
 use super::capacity::{given_reason, labels, optional_pool};
 use super::leases::{Holder, app_instance, asks, control_plane, correlation, integer};
 use super::listing::{ListQuery, Listed, Walk, page};
+use super::submitted_again;
 use crate::access::Caller;
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::show_allocations::{allocation, running_replicas, submitted, waiting};
@@ -75,7 +76,8 @@ pub(super) async fn submit_allocation(context: Context) -> Answer {
         submit.spec.profile = context.app.books.profiles.of(tenant, workload);
     }
     let sealed = context.seal_for(identity, Command::SubmitAllocation(submit)).await?;
-    json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed))?)
+    let ended = submitted_again::look_up(&context.app, context.caller(), std::iter::once(&sealed)).await?;
+    json(201, &context.app.now.read(|state| submitted(&context.app, state, &sealed, &ended))?)
 }
 
 /// The state of an allocation after a record about it; `None` for other records.

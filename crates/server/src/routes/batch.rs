@@ -2,12 +2,14 @@
 
 use super::leases::{confirmation, no_lease, release, renewal, revocation, to_activity, to_known_request};
 use super::release_again::{self, may_be_repeated};
+use super::submitted_again;
 use crate::access::Caller;
 use crate::answer;
 use crate::app::{App, request};
 use crate::context::{Answer, Context, json_bytes, rate};
 use crate::problem::refusal_for;
 use crate::reply::ask;
+use crate::show_allocations::Ended;
 use leasehold_api::endpoint::by_id;
 use leasehold_api::{Batch, Endpoint, Operation, Problem, Released, codes, limits};
 use leasehold_cell::{Reply, Sealed, Unsealed};
@@ -84,6 +86,8 @@ pub(super) async fn batch(context: Context) -> Answer {
         }
     }
     let released_before = release_again::look_up(&context.app, caller, repeated_releases(&prepared, &replies)).await?;
+    let again = replies.iter().filter_map(|reply| reply.as_ref().ok());
+    let ended = submitted_again::look_up(&context.app, caller, again).await?;
     let mut replies = replies.into_iter();
     let mut out = Vec::with_capacity(64 + operations.len() * 256);
     out.extend_from_slice(b"{\"results\":[");
@@ -106,7 +110,7 @@ pub(super) async fn batch(context: Context) -> Answer {
                             }
                             (_, reply) => reply
                                 .map_err(|unsealed| crate::app::problem(&unsealed, tell))
-                                .and_then(|sealed| write(app, state, *action, *lease, &sealed, &mut out)),
+                                .and_then(|sealed| write(app, state, *action, *lease, &sealed, &ended, &mut out)),
                         }
                     }
                 };
@@ -204,6 +208,7 @@ fn write(
     action: Action,
     lease: LeaseNo,
     sealed: &Sealed,
+    ended: &Ended,
     out: &mut Vec<u8>,
 ) -> Result<(), Problem> {
     let before = out.len();
@@ -219,7 +224,7 @@ fn write(
             let waits = matches!(sealed.first().body, leasehold_model::Body::AllocationSubmitted(_));
             let (status, word) = if waits { ("202", "waiting") } else { ("201", "granted") };
             open(out, status, word);
-            if let Err(problem) = answer::granted(app, state, sealed, out) {
+            if let Err(problem) = answer::granted(app, state, sealed, ended, out) {
                 out.truncate(before);
                 return Err(problem);
             }

@@ -2,7 +2,7 @@
 
 use super::capacity::{find_node, given_reason, labels, optional_pool, quanta};
 use super::listing::{ListQuery, Listed, Walk, page};
-use super::release_again;
+use super::{release_again, submitted_again};
 use crate::access::{Caller, visible_lease};
 use crate::answer;
 use crate::app::App;
@@ -147,7 +147,8 @@ pub(super) async fn request_lease(context: Context) -> Answer {
     let (identity, command) = app.now.read(|state| to_known_request(app, state, caller, &asked))?;
     let sealed = context.seal_for(identity, command).await?;
     let mut out = Vec::with_capacity(512);
-    match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &mut out)) {
+    let ended = submitted_again::look_up(app, caller, std::iter::once(&sealed)).await?;
+    match context.app.now.read(|state| answer::granted(&context.app, state, &sealed, &ended, &mut out)) {
         Ok(status) => Ok(json_bytes(status, out)),
         Err(problem) => Err(problem),
     }

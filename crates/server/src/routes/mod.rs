@@ -31,6 +31,7 @@ mod quote;
 mod rates;
 mod release_again;
 mod status;
+mod submitted_again;
 mod tenancy;
 mod times;
 mod tokens;

@@ -79,6 +79,11 @@ async fn a_submission_that_evicts_without_grace_is_answered_as_started() {
     // One that waits is pending, as before.
     let waits = submit(&world, gang("chemistry", 8, 4, &json!({}))).await;
     assert_eq!((waits.state.word(), waits.replicas.len()), ("pending", 0));
+    // It did not start by its own records, so a repeated request shows what has become of it.
+    say(&world, submitted.id, "complete", json!({ "exit_status": 0 })).await.expect(200);
+    let again = send().await.expect(201);
+    assert_eq!((&again["state"], &again["replicas"]), (&json!("completed"), &json!([])), "{again}");
+    assert_eq!((&again["id"], &again["submitted_at"]), (&answer["id"], &answer["submitted_at"]), "{again}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

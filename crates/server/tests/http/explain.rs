@@ -141,6 +141,8 @@ async fn each_replica_is_explained_by_what_it_found() {
     let why = world.get(&format!("/api/v1/audit/decisions/{sequence}")).await.expect(200);
     let check = &why["quotas"][0];
     assert_eq!((&check["requested"], &check["said"]), (&json!(12), &json!("refused")), "{why}");
+    let exact = ["used_exact", "requested_exact", "limit_exact", "unit"].map(|name| check[name].clone());
+    assert_eq!(exact, [json!("0"), json!("12"), json!("8"), json!("GPU")], "{why}");
     assert_eq!((&denied["requested"], &why["deciding"]), (&json!("12"), &Value::Null), "{why}");
     world.stop().await;
 }
