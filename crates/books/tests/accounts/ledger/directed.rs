@@ -29,7 +29,7 @@ fn cluster(at: u64) -> Step<Story> {
         pool: None,
         name: name("pool"),
         strategy: Strategy::Spread,
-        ttl_max: none.clone(),
+        ttl_max: none,
         lifetime_max: none,
         grace: None,
         weights: None,

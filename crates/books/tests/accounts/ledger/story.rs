@@ -206,9 +206,11 @@ impl Story {
     /// Whether it may release a lease that is being evicted. If it is evicted for its own tenant, and fenced later, the
     /// books charge it as fenced, not in full (SEMANTICS 11): until that is right, it does not happen here.
     fn ends_in_grace(&self, command: &Command) -> bool {
-        let releases =
-            matches!(command, Command::Release(_) | Command::CompleteAllocation(_) | Command::CancelAllocation(_));
-        releases && self.engine.state().leases().iter().any(|lease| matches!(lease.phase, Phase::Revoking { .. }))
+        let releases = matches!(
+            command,
+            Command::Release(_) | Command::CompleteAllocation(_) | Command::CancelAllocation(_) | Command::FailStart(_)
+        );
+        releases && self.engine.state().leases().iter().any(|lease| matches!(lease.phase, Phase::Revoking))
     }
 
     /// Whether it deletes someone with usage that is not posted. The engine does not refuse that yet (SEMANTICS 12).
