@@ -120,7 +120,7 @@ impl Books {
                     report(&mut open.row, one.activity.as_ref());
                     let end = match open.revoked {
                         Some(End::ReleasedEvicted) => End::ReleasedEvicted,
-                        Some(End::EvictedByOwn) => End::Released,
+                        Some(End::EvictedByOwn) => End::ReleasedByOwn,
                         _ if open.failed_start => End::FailedStart,
                         _ => End::Released,
                     };

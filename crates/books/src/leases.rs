@@ -86,7 +86,9 @@ fn standing(open: &Open) -> LeaseState {
     match (open.phase, open.row.end) {
         (Phase::Held, _) if open.revoked.is_some() => LeaseState::Revoking,
         (Phase::Held, _) => LeaseState::Active,
-        (Phase::TearingDown, End::Released | End::ReleasedEvicted | End::FailedStart) => LeaseState::Releasing,
+        (Phase::TearingDown, End::Released | End::ReleasedEvicted | End::ReleasedByOwn | End::FailedStart) => {
+            LeaseState::Releasing
+        }
         (Phase::TearingDown, End::Expired) => LeaseState::Expired,
         (Phase::TearingDown, _) => LeaseState::TearingDown,
         (Phase::Fenced, _) => LeaseState::Fenced,

@@ -28,6 +28,8 @@ words! {
         FailedStart = 8 "failed_start",
         /// Evicted for a request of its own tenant: charged in full (SEMANTICS 11).
         EvictedByOwn = 9 "evicted_by_own",
+        /// Released by its holder within the grace of such an eviction: charged in full, too.
+        ReleasedByOwn = 10 "released_by_own",
     }
 }
 
@@ -128,7 +130,7 @@ impl Row {
             End::Preempted | End::ReleasedEvicted => charges.preempted,
             End::NodeLost => charges.node_lost,
             End::FailedStart => charges.failed_start,
-            End::EvictedByOwn => Charge::Full,
+            End::EvictedByOwn | End::ReleasedByOwn => Charge::Full,
             _ if self.fenced => charges.fenced,
             _ => Charge::Full,
         }

@@ -3,7 +3,7 @@
 
 use leasehold_model::ledger::{EntryId, HOUR_NS, InvoiceSeries};
 use leasehold_model::rate::{Currency, Decimal};
-use leasehold_model::{Instant, InvoiceNo, Month, ProjectNo, Residual, Span, Steps, TenantNo};
+use leasehold_model::{Instant, InvoiceNo, LineKey, Month, ProjectNo, Residual, Span, Steps, TenantNo};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +25,8 @@ pub struct Payer {
     pub as_of_size: u64,
     /// Whether its last posting has all its parts.
     pub complete: bool,
+    /// The last line of a posting that lacks parts.
+    pub last_line: Option<Box<(Month, LineKey)>>,
     pub residual: Residual,
     /// What was posted for months that are not invoiced yet; no amount is zero.
     pub unbilled: SmallVec<[(Month, Steps); 2]>,
@@ -38,6 +40,7 @@ impl Payer {
             through: Instant(0),
             as_of_size: 0,
             complete: true,
+            last_line: None,
             residual: Residual::NONE,
             unbilled: SmallVec::new(),
         }

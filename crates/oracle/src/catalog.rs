@@ -15,6 +15,7 @@ use leasehold_model::{
     ClassNo, ClassSpec, HolderScope, Instant, LimitKind, Measure, NodeScope, PoolNo, ProjectNo, QuotaNo, QuotaScope,
     Span, TenantNo, UserNo,
 };
+use std::collections::BTreeSet;
 
 impl World {
     pub(crate) fn settings_changed(&mut self, settings: &SettingsChanged) -> Checked {
@@ -121,6 +122,7 @@ impl World {
         let lives = self.allocations.values().find(|found| found.tenant == tenant && !found.state.is_over());
         demand!(lives.is_none(), "tenant-has-allocations", "{lives:?}");
         self.check_no_claims(|of, _, _| of == tenant)?;
+        self.ledger.check_tenant_deleted(tenant, &self.projects_of(tenant))?;
         self.tenants.remove(&tenant);
         self.projects.retain(|_, project| project.tenant != tenant);
         self.ceilings.retain(|(project, _), _| self.projects.contains_key(project));
@@ -128,6 +130,10 @@ impl World {
         self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
         self.budgets.remove(&tenant);
         Ok(())
+    }
+
+    pub(crate) fn projects_of(&self, tenant: TenantNo) -> BTreeSet<ProjectNo> {
+        self.projects.values().filter(|found| found.tenant == tenant).map(|found| found.project).collect()
     }
 
     /// Live leases and leases that are being torn down prevent deletion; fenced leases do not.
@@ -159,6 +165,7 @@ impl World {
         let lives = self.allocations.values().find(|found| found.project == project && !found.state.is_over());
         demand!(lives.is_none(), "project-has-allocations", "{lives:?}");
         self.check_no_claims(|_, of, _| of == project)?;
+        self.ledger.check_project_deleted(project)?;
         self.projects.remove(&project);
         self.ceilings.retain(|(of, _), _| *of != project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));

@@ -295,14 +295,24 @@ impl World {
         let leased = self.leases.iter().any(|lease| lease.tenant == tenant && lease.phase.takes_capacity());
         let lives = self.allocations.values().any(|found| found.tenant == tenant && !found.state.is_over());
         let claims = self.claims_of(|of, _, _| of == tenant).is_some();
-        if claims && !leased && !lives { Err("tenant_has_claims") } else { Ok(Foretold::Open) }
+        let owes = self.ledger.check_tenant_deleted(tenant, &self.projects_of(tenant)).is_err();
+        match (leased || lives, claims) {
+            (false, true) => Err("tenant_has_claims"),
+            (false, false) if owes && self.tenants.contains_key(&tenant) => Err("tenant_has_balance"),
+            _ => Ok(Foretold::Open),
+        }
     }
 
     pub(crate) fn foretell_project_gone(&self, project: ProjectNo) -> Told {
         let leased = self.leases.iter().any(|lease| lease.project == project && lease.phase.takes_capacity());
         let lives = self.allocations.values().any(|found| found.project == project && !found.state.is_over());
         let claims = self.claims_of(|_, of, _| of == project).is_some();
-        if claims && !leased && !lives { Err("project_has_claims") } else { Ok(Foretold::Open) }
+        let owes = self.ledger.check_project_deleted(project).is_err();
+        match (leased || lives, claims) {
+            (false, true) => Err("project_has_claims"),
+            (false, false) if owes && self.projects.contains_key(&project) => Err("project_has_balance"),
+            _ => Ok(Foretold::Open),
+        }
     }
 
     pub(crate) fn foretell_user_gone(&self, caller: &Caller, user: UserNo) -> Told {

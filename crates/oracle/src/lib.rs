@@ -36,6 +36,7 @@ mod heat;
 mod holder;
 mod invariants;
 mod lease;
+pub mod ledger;
 mod lifecycle;
 mod loss;
 mod nodes;

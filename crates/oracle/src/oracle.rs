@@ -3,6 +3,7 @@
 use crate::acts::{Script, Sealing};
 use crate::command::{Command, RememberedKeys, key_of};
 use crate::due::applied_by;
+use crate::ledger::Ledger;
 use crate::queue::{Heads, minute_of};
 use crate::request::{Expected, RequestFacts};
 use crate::violation::{Broken, Checked, Violation, broken, demand, found};
@@ -83,6 +84,11 @@ impl Oracle {
         now: Instant,
     ) -> bool {
         self.world.stands_against(lease, requested, used, amount, now)
+    }
+
+    /// What the records say about money.
+    pub fn ledger(&self) -> &Ledger {
+        &self.world.ledger
     }
 
     /// Checks, between commands, that the last command is complete and no timer is overdue.
@@ -241,6 +247,8 @@ impl Oracle {
             at == stamp || at == last_seen
         } else if let (Body::TeardownStarted(_), Some((_, last_seen))) = (&record.body, self.command.lost) {
             at == last_seen
+        } else if let Body::HourSettled(settled) = &record.body {
+            at == settled.through
         } else if let Some(loss) = loss_corrected_by(record) {
             self.world.losses.get(&loss).is_some_and(|loss| at == loss.last_seen)
         } else {
@@ -307,7 +315,7 @@ impl Oracle {
             Body::EndsCorrected(body) => world.ends_corrected(command, record, body),
             Body::ClaimEndCorrected(body) => world.claim_end_corrected(record, body),
             Body::LossSettled(body) => world.loss_settled(body),
-            leasehold_model::ledger_kinds!() => Ok(()),
+            leasehold_model::ledger_kinds!() => world.ledger.take(record),
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),
             Body::SensitiveChanged(body) => world.sensitive_changed(body),
             Body::NodesClaimed(body) => world.nodes_claimed(command, record, body),
@@ -472,5 +480,6 @@ fn moves_queue(record: &Record) -> bool {
             | Body::EndsCorrected(_)
             | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)
+            | leasehold_model::ledger_kinds!()
     )
 }

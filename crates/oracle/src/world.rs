@@ -7,6 +7,7 @@ use crate::claim::Claim;
 use crate::custody::Custody;
 use crate::heat::Heating;
 use crate::lease::Lease;
+use crate::ledger::Ledger;
 use crate::loss::Loss;
 use crate::pool_access::MinuteUse;
 use crate::queue::Heads;
@@ -158,6 +159,7 @@ pub(crate) struct World {
     pub(crate) placed_in_run: BTreeSet<AllocationNo>,
     /// The highest number of each kind, deleted ones included.
     pub(crate) highest: BTreeMap<&'static str, u64>,
+    pub(crate) ledger: Ledger,
 }
 
 impl World {
@@ -197,6 +199,7 @@ impl World {
             assurances: Assurances::new(),
             placed_in_run: BTreeSet::new(),
             highest: BTreeMap::new(),
+            ledger: Ledger::default(),
         }
     }
 

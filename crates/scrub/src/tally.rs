@@ -132,6 +132,7 @@ impl Tally {
                     let end = match self.lease(lease)?.revoked {
                         // Within the grace of an eviction, or because the work could not be started.
                         end @ (End::ReleasedEvicted | End::FailedStart) => end,
+                        End::EvictedByOwn => End::ReleasedByOwn,
                         _ => End::Released,
                     };
                     self.end(lease, record, end, released.closed, closed)?;

@@ -18,7 +18,7 @@ pub(crate) fn is_held(standing: LeaseState) -> bool {
 
 fn end(end: End) -> Option<api::LeaseEnd> {
     Some(match end {
-        End::Released | End::ReleasedEvicted => api::LeaseEnd::Released,
+        End::Released | End::ReleasedEvicted | End::ReleasedByOwn => api::LeaseEnd::Released,
         End::Expired => api::LeaseEnd::Expired,
         End::Revoked => api::LeaseEnd::Revoked,
         End::Preempted | End::EvictedByOwn => api::LeaseEnd::Preempted,

@@ -9,10 +9,12 @@
 mod ceilings;
 mod claims;
 mod compare;
+pub mod draw;
 mod events;
 mod fault_disk;
 mod gangs;
 mod headroom;
+mod ledgers;
 mod life;
 mod losses;
 mod maintenance;

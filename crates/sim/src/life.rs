@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{losses, readings, requests};
+use crate::{ledgers, losses, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -32,6 +32,8 @@ pub(crate) struct Truth {
     pub(crate) sent: Vec<(Request, Vec<u8>, Option<RequestFacts>)>,
     pub(crate) answered: BTreeMap<usize, (Instant, Vec<Record>)>,
     pub(crate) tally: super::run::Tally,
+    /// Whether the ledger is used.
+    pub(crate) keeps_ledger: bool,
 }
 
 /// How a life ended.
@@ -379,6 +381,12 @@ impl Life<'_> {
             let losses = self.truth.oracle.open_losses();
             let settle = self.now.read(|state| losses::settle(state, &losses, now));
             if let Some(command) = settle {
+                let request = Request::new(Identity::default(), command);
+                requests.push_front((Asked::new(&request, None, None), request));
+            }
+            let ledger = self.truth.oracle.ledger();
+            let about_money = self.now.read(|state| ledgers::any(state, ledger, now));
+            if let Some(command) = about_money.filter(|_| self.truth.keeps_ledger) {
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }

@@ -107,6 +107,8 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
         sent: Vec::new(),
         answered: BTreeMap::new(),
         tally: Tally { seeds: 1, ..Tally::default() },
+        // In some runs only: what other kept seeds do must not change.
+        keeps_ledger: Dice::new(seed ^ 0x1ed6).one_in(3),
     };
     let mut disk = FaultDisk::new(dice.split(), Faults::default());
     let mut left = steps;

@@ -2,7 +2,6 @@
 
 use super::LedgerBook;
 use crate::facts::{BillingKey, Books, BooksError};
-use crate::mix::MixMap;
 use leasehold_ledger::{Amount, RatedLine};
 use leasehold_meter::{Money, Wanted, Window, rate};
 use leasehold_model::ledger::{HOUR_NS, hour_of};
@@ -12,6 +11,9 @@ use std::collections::BTreeMap;
 
 /// The lines of a payer, by the month in which they are booked.
 pub(super) type PayerLines = BTreeMap<(Month, LineKey), RatedLine>;
+
+/// The lines of all payers, with their tenants.
+pub(super) type Rated = BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)>;
 
 /// The prices of a stretch of time.
 #[derive(Clone, Copy)]
@@ -24,7 +26,7 @@ struct Piece<'b> {
 /// Usage by billing series, hour and card.
 struct Sums<'b> {
     books: &'b Books,
-    usage: MixMap<(u32, Instant, Option<u32>), i128>,
+    usage: BTreeMap<(u32, Instant, Option<u32>), i128>,
     prices: BTreeMap<Option<u32>, &'b Prices>,
 }
 
@@ -35,7 +37,7 @@ fn hour_end(at: Instant) -> Instant {
 
 impl<'b> Sums<'b> {
     fn new(books: &'b Books) -> Self {
-        Self { books, usage: MixMap::default(), prices: BTreeMap::new() }
+        Self { books, usage: BTreeMap::new(), prices: BTreeMap::new() }
     }
 
     fn piece(&self, pool: PoolNo, at: Instant) -> Piece<'b> {
@@ -124,14 +126,10 @@ impl Books {
     }
 
     /// What each payer owes for a new window and has not been posted for earlier hours, as of the first `as_of` records.
-    pub(super) fn rated(
-        &self,
-        new: Window,
-        as_of: u64,
-    ) -> Result<BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)>, BooksError> {
+    pub(super) fn rated(&self, new: Window, as_of: u64) -> Result<Rated, BooksError> {
         let mut sums = Sums::new(self);
         sums.add_window(new);
-        let Some(opened) = self.ledger.opened else { return Ok(BTreeMap::new()) };
+        let Some(opened) = self.ledger.opened else { return Ok(Rated::new()) };
         let earlier = Window::new(opened, new.from);
         for (series, changes) in &self.ledger.late {
             // What later records say of the new window is not known yet.
@@ -182,11 +180,8 @@ impl Books {
         }
     }
 
-    fn priced_lines(
-        &self,
-        sums: Sums<'_>,
-    ) -> Result<BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)>, BooksError> {
-        let mut payers: BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)> = BTreeMap::new();
+    fn priced_lines(&self, sums: Sums<'_>) -> Result<Rated, BooksError> {
+        let mut payers = Rated::new();
         for ((series, hour, card), usage) in sums.usage.into_iter().filter(|(_, usage)| *usage != 0) {
             let key = &self.billing.keys[series as usize];
             let prices = sums.prices[&card];

@@ -6,6 +6,7 @@ mod directed;
 mod files;
 mod frozen;
 mod history;
+mod ledger;
 mod random;
 mod spice;
 mod waste;

@@ -16,7 +16,7 @@ use leasehold_model::body::{
 use leasehold_model::ledger::{InvoiceSeries, hour_of};
 use leasehold_model::limits::{LEDGER_LEGS_MAX, LEDGER_LINES_MAX, TAX_RATE_MAX};
 use leasehold_model::rate::Currency;
-use leasehold_model::{Account, Identity, Instant, Leg, Month, ProjectNo, Record, Steps, TenantNo};
+use leasehold_model::{Account, Identity, Instant, Leg, LineKey, Month, ProjectNo, Record, Steps, TenantNo};
 
 static NO_PAYER: Payer = Payer {
     tenant: TenantNo(0),
@@ -24,6 +24,7 @@ static NO_PAYER: Payer = Payer {
     through: Instant(0),
     as_of_size: 0,
     complete: true,
+    last_line: None,
     residual: leasehold_model::Residual::NONE,
     unbilled: smallvec::SmallVec::new_const(),
 };
@@ -85,6 +86,12 @@ impl Draft<'_> {
         }
         self.check_through(ledger, post, payer)?;
         check_lines(ledger, post)?;
+        let after_last = |last: &(Month, LineKey)| {
+            post.lines.first().is_none_or(|first| (post.month, &first.key) > (last.0, &last.1))
+        };
+        if !payer.last_line.as_deref().is_none_or(after_last) {
+            return Err(Refusal::BadPostingLines);
+        }
         let exact = post.lines.iter().map(|line| Amount::decoded(&line.exact)).collect::<Option<Vec<_>>>();
         let rounded =
             rounded(payer.residual, &exact.ok_or(Refusal::BadExactAmount)?).map_err(|_| Refusal::AmountTooLarge)?;
@@ -436,6 +443,10 @@ fn check_lines(ledger: &Ledger, post: &PostUsage) -> Result<(), Refusal> {
     }
     if post.month < ledger.first_open {
         return Err(Refusal::PeriodIsClosed { month: post.month });
+    }
+    // A part without lines says nothing, unless it completes a posting.
+    if post.lines.is_empty() && !post.complete {
+        return Err(Refusal::BadPostingLines);
     }
     let opened = ledger.opened.expect("it was checked to be open");
     let in_order = post.lines.is_sorted_by(|a, b| a.key < b.key);

@@ -30,7 +30,7 @@ pub(super) fn put(ledger: &Ledger, out: &mut Vec<u8>) {
         payer.last.put(out);
         payer.through.put(out);
         payer.as_of_size.put(out);
-        payer.complete.put(out);
+        payer.last_line.as_deref().cloned().put(out);
         payer.residual.put(out);
         payer.unbilled.put(out);
     }
@@ -76,15 +76,17 @@ fn get_set<K: Ord + Field>(r: &mut Reader<'_>) -> Result<BTreeSet<K>, BadSnapsho
 }
 
 fn get_payer(size: u64, r: &mut Reader<'_>) -> Result<Payer, BadSnapshot> {
-    let payer = Payer {
+    let mut payer = Payer {
         tenant: Field::get(r)?,
         last: Field::get(r)?,
         through: Field::get(r)?,
         as_of_size: Field::get(r)?,
-        complete: Field::get(r)?,
+        complete: true,
+        last_line: <Option<_>>::get(r)?.map(Box::new),
         residual: Field::get(r)?,
         unbilled: Field::get(r)?,
     };
+    payer.complete = payer.last_line.is_none();
     let months = payer.unbilled.is_sorted_by(|a, b| a.0 < b.0);
     if !months || payer.unbilled.iter().any(|(_, amount)| *amount == Steps::ZERO) {
         return Err(BadSnapshot::Inconsistent("a payer's months are out of order or empty"));

@@ -85,6 +85,10 @@ impl State {
         payer.through = posted.through;
         payer.as_of_size = posted.as_of_size;
         payer.complete = posted.complete;
+        payer.last_line = match posted.lines.last() {
+            Some(last) if !posted.complete => Some(Box::new((posted.month, last.key.clone()))),
+            _ => None,
+        };
         payer.residual = posted.residual;
         let sum = Steps::sum(posted.lines.iter().map(|line| line.posted)).ok_or(TOO_LARGE)?;
         payer.add(posted.month, sum).ok_or(TOO_LARGE)

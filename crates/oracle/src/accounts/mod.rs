@@ -6,6 +6,7 @@
 
 mod capacity;
 mod idle;
+mod lines;
 mod price;
 mod reserved;
 mod tenure;
@@ -13,6 +14,7 @@ mod tenure;
 pub(crate) use price::{DAY, price_by};
 
 pub use capacity::Shares;
+pub(crate) use lines::{Cost, Costs};
 pub use tenure::{By, Ending, Tenure};
 
 use capacity::NodeEvent;
@@ -69,6 +71,11 @@ impl Accounts {
         }
         accounts.idle = accounts.idle_tenures();
         accounts
+    }
+
+    /// Reads the next record. Neither reservations nor the idle capacity of claimed nodes are computed again.
+    pub(crate) fn read(&mut self, record: &Record) {
+        self.take(record);
     }
 
     pub fn tenures(&self) -> impl Iterator<Item = &Tenure> {

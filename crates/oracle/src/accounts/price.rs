@@ -16,6 +16,12 @@ impl Accounts {
         price_by(&cards, &self.classes[&tenure.class], (tenure.class, tenure.pool, tenure.priced_as), at)
     }
 
+    /// The number of the card that the price is from; none for the default prices.
+    pub(super) fn card(&self, tenure: &Tenure, at: Instant) -> Option<u32> {
+        let cards: Vec<&RateCardPut> = self.cards.iter().collect();
+        card_at(&cards, tenure.pool, at).map(|card| card.card)
+    }
+
     /// The end of billing, by the charge policy in force when the lease ended.
     pub(super) fn billed_to(&self, tenure: &Tenure) -> Instant {
         let in_force = self.policies.iter().filter(|policy| policy.from <= tenure.to);
@@ -47,11 +53,7 @@ pub(crate) fn price_by(
     (class, pool, priority): (ClassNo, PoolNo, Priority),
     at: Instant,
 ) -> (Currency, U256) {
-    let of = |pool: Option<PoolNo>| {
-        let held = cards.iter().filter(|card| card.pool == pool && card.from <= at);
-        held.max_by_key(|card| (card.from, card.card))
-    };
-    let Some(card) = of(Some(pool)).or_else(|| of(None)) else {
+    let Some(card) = card_at(cards, pool, at) else {
         let (price, factor) = (default_price(spec.kind), default_factor(priority));
         return (Currency::DEFAULT, U256::from(price) * U256::from(factor) * U256::from(ONE) * U256::from(DAY));
     };
@@ -82,6 +84,15 @@ pub(crate) fn price_by(
     };
     let factors = U256::from(of_tier.map_or(ONE, |(_, factor)| factor.0)) * U256::from(of_priority.0);
     (prices.currency, U256::from(of_class.unwrap_or(of_kind.0)) * factors * U256::from(times))
+}
+
+/// The card in force in a pool: its own, or else the one for all pools.
+fn card_at<'c>(cards: &[&'c RateCardPut], pool: PoolNo, at: Instant) -> Option<&'c RateCardPut> {
+    let of = |pool: Option<PoolNo>| {
+        let held = cards.iter().filter(|card| card.pool == pool && card.from <= at);
+        held.max_by_key(|card| (card.from, card.card)).copied()
+    };
+    of(Some(pool)).or_else(|| of(None))
 }
 
 /// The default card of SEMANTICS 7.

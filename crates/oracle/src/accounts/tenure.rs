@@ -4,8 +4,8 @@ use super::Accounts;
 use super::capacity::NodeEvent;
 use leasehold_model::body::{Body, Granted};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttemptEnd, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
-    Reason, Record, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, AttemptEnd, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority,
+    ProjectNo, Reason, Record, TenantNo, UserNo,
 };
 
 /// The number of idle capacity, which has no lease.
@@ -58,6 +58,10 @@ pub struct Tenure {
     pub tag: Option<Name>,
     pub allocation: Option<AllocationNo>,
     pub app_instance: Option<AppInstanceNo>,
+    /// Who lends it, and pays for it.
+    pub(super) source_project: Option<ProjectNo>,
+    pub(super) attachment: Option<AttachmentNo>,
+    pub(super) control_plane: bool,
     pub workload: Option<Name>,
     pub control_plane: bool,
     pub quanta: u64,
@@ -102,6 +106,9 @@ impl Tenure {
             tag: None,
             allocation: None,
             app_instance: None,
+            source_project: None,
+            attachment: None,
+            control_plane: false,
             workload: None,
             control_plane: false,
             quanta: 0,
@@ -297,6 +304,9 @@ impl Accounts {
                 tag: self.tags.get(&tenant).cloned(),
                 allocation: granted.allocation,
                 app_instance: granted.app_instance,
+                source_project: granted.source_project,
+                attachment: granted.attachment,
+                control_plane: granted.control_plane,
                 workload: record.identity.workload.clone(),
                 control_plane: granted.control_plane,
                 quanta: member.quanta.0,

@@ -37,7 +37,8 @@ pub(super) async fn look_up(
 }
 
 fn first_answer(app: &App, row: &Row) -> Option<Released> {
-    let ending = row.life.ending.filter(|_| matches!(row.end, End::Released | End::ReleasedEvicted))?;
+    let ending =
+        row.life.ending.filter(|_| matches!(row.end, End::Released | End::ReleasedEvicted | End::ReleasedByOwn))?;
     let ended_at = row.held.to;
     // Without an agent the lease is closed by the record that releases it.
     let at_once = row.life.closed_at == Some(ended_at);

@@ -1,0 +1,100 @@
+//! The ledger of the books against the oracle's: random histories of a real engine, settled hour by hour, corrected,
+//! closed and paid, with crashes in every step.
+
+mod by_hand;
+mod closing;
+mod compare;
+mod settling;
+mod story;
+
+use crate::from_env;
+use leasehold_engine::Command;
+use leasehold_engine::command::OpenLedger;
+use leasehold_model::ledger::hour_of;
+use leasehold_model::{Instant, Span};
+use settling::Settled;
+use std::collections::BTreeMap;
+use story::{Shelf, Step, Story};
+
+const HOUR: u64 = 3_600_000_000_000;
+
+/// One history. Returns its story.
+fn tell(seed: u64, steps: u32, shelf: Shelf) -> Step<Story> {
+    let mut story = Story::begin(seed, shelf)?;
+    let opens_at = story.dice.below(u64::from(steps) / 2 + 1);
+    for step in 0..u64::from(steps) {
+        if step == opens_at {
+            open(&mut story)?;
+        }
+        one_step(&mut story)?;
+        if story.dice.one_in(4) {
+            story.check_books()?;
+        }
+        if from_env("LEASEHOLD_ACCOUNTS_ASK", 0) == 1 {
+            let mut dice = leasehold_sim::Dice::new(step);
+            crate::check(&story.records, story.books(), 12, &mut dice)?;
+        }
+    }
+    // Everything comes to rest.
+    story.settle_losses()?;
+    for _ in 0..3 {
+        story.pass(Span(HOUR))?;
+        story.settle_losses()?;
+        story.settle(true)?;
+        story.close(true)?;
+        story.check_books()?;
+    }
+    story.check_recount()?;
+    story.crash()?;
+    story.check_recount()?;
+    story.check_books()?;
+    Ok(story)
+}
+
+fn open(story: &mut Story) -> Step<()> {
+    let first = story.records[0].stamp;
+    let from = match story.dice.below(3) {
+        0 => None,
+        1 => Some(hour_of(first)),
+        _ => Some(hour_of(Instant(first.0 + story.dice.below(story.now.0 - first.0 + 1)))),
+    };
+    story.expect(Command::OpenLedger(OpenLedger { from }), &[])
+}
+
+fn one_step(story: &mut Story) -> Step<()> {
+    match story.dice.below(20) {
+        0..9 => (0..1 + story.dice.below(4)).try_for_each(|_| story.ask()),
+        9..13 => story.wait(),
+        13 => story.settle_losses(),
+        14 | 15 => story.settle(false).map(drop),
+        16 => story.by_hand(),
+        17 => match story.dice.below(3) {
+            0 => story.crash(),
+            1 => story.commit(),
+            _ => story.check_draft(),
+        },
+        _ => {
+            if story.dice.one_in(2) && story.settle(false)? == Settled::Interrupted {
+                return Ok(());
+            }
+            story.close(false).map(drop)
+        }
+    }
+}
+
+/// LEASEHOLD_ACCOUNTS_LEDGER sets the number of histories; LEASEHOLD_ACCOUNTS_TELL prints their records.
+#[test]
+fn the_ledger_is_what_brute_force_says() {
+    let count = from_env("LEASEHOLD_ACCOUNTS_LEDGER", 600);
+    let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0);
+    let mut kinds: BTreeMap<&'static str, u64> = BTreeMap::new();
+    for seed in from..from + count {
+        let folder = tempfile::tempdir().expect("a folder");
+        let shelf = if seed % 5 == 4 { Shelf::File(folder.path().join("books")) } else { Shelf::Memory };
+        let story = tell(seed, 200, shelf).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        for record in &story.records {
+            *kinds.entry(record.body.word()).or_default() += 1;
+        }
+    }
+    println!("{kinds:?}");
+}

@@ -1,0 +1,17 @@
+//! The simulator's cluster and requests, for tests that drive an engine of their own.
+
+use crate::requests;
+use leasehold_engine::{Command, Request, State};
+use leasehold_model::Instant;
+use leasehold_oracle::Dice;
+
+/// The commands that create a small cluster.
+pub fn world(dice: &mut Dice) -> Vec<Command> {
+    requests::world(dice)
+}
+
+/// A request without an idempotency key: mostly valid, sometimes invalid.
+pub fn request(state: &State, now: Instant, dice: &mut Dice) -> Request {
+    let (identity, command, _) = requests::any(state, now, dice);
+    Request::new(identity, command)
+}
