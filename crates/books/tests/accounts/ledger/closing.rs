@@ -17,7 +17,9 @@ impl Story {
             Some(month) => month,
             None => {
                 let month = self.books().first_open_month();
-                if self.books().settled_through() < month.end() {
+                // The books post twice what is posted of an hour that is not settled when a month is cut: until that is
+                // right, it does not happen here.
+                if self.books().settled_through() < month.end() || self.audit.posts_ahead() {
                     return Ok(Settled::Done);
                 }
                 self.expect(Command::ClosePeriod(month), &["posting_incomplete"])?;
