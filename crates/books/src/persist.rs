@@ -22,7 +22,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 9;
+pub(crate) const BOOKS_VERSION: u32 = 10;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -310,6 +310,7 @@ impl Books {
         }
         put_list(self.claims.iter().map(|(node, claim)| StoredClaim::of(*node, claim)), &mut out);
         put_list(self.corrected.iter().map(|(place, end)| (*place, *end)), &mut out);
+        put_list(self.failed_starts.iter().copied(), &mut out);
         let ended = self.ended_claims.iter().flat_map(|(node, claims)| claims.iter().map(|claim| (*node, *claim)));
         put_list(ended.collect::<Vec<_>>().into_iter(), &mut out);
         self.evictor.put(&mut out);
@@ -366,6 +367,7 @@ impl Books {
             self.claims.insert(node, claim);
         }
         self.corrected = get_list(&mut r)?.into_iter().collect();
+        self.failed_starts = get_list(&mut r)?.into_iter().collect();
         for (node, claim) in get_list::<(NodeNo, EndedClaim)>(&mut r)? {
             self.ended_claims.entry(node).or_default().push(claim);
         }
