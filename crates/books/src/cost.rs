@@ -3,7 +3,7 @@
 use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, payer_key, row_key};
 use crate::facts::{Books, BooksError, Phase};
 use crate::mix::MixMap;
-use crate::row::Row;
+use crate::row::{End, Row};
 use crate::usage::{bucket_no, cut};
 use ethnum::U256;
 use leasehold_meter::{Money, Overflow, Rate, Window, billable_end, rate};
@@ -209,8 +209,22 @@ impl Books {
                 pricing.forgive(row_key(dims, row, workloads), row);
             }
         };
-        self.scan_rows(question.window(), true, &mut one)?;
-        self.open.values().filter(|open| open.phase != Phase::Held).for_each(|open| one(&open.row));
+        let is_last = |row: &Row| self.failed_starts.contains(&row.lease);
+        self.scan_rows(question.window(), true, |row| {
+            if !is_last(row) {
+                one(row)
+            }
+        })?;
+        let ended = self.open.values().filter(|open| open.phase != Phase::Held && !is_last(&open.row));
+        ended.for_each(|open| one(&open.row));
+        for (mut row, _) in self.leases_of(self.failed_starts.iter().copied())? {
+            if row.ended_plainly() {
+                row.end = End::FailedStart;
+            }
+            if row.held.meets(question.window()) {
+                one(&row);
+            }
+        }
         Ok(())
     }
 

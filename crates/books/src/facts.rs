@@ -134,6 +134,8 @@ pub struct Books {
     pub(crate) tail: Vec<Row>,
     /// The corrected ends of rows in chunks, by their position; see `losses.rs`.
     pub(crate) corrected: BTreeMap<u64, Instant>,
+    /// Leases that had ended when the start of their allocation was reported as failed; see [`Row::ended_plainly`].
+    pub(crate) failed_starts: BTreeSet<LeaseNo>,
     /// Claims that ended on a node since it was last known to be running.
     pub(crate) ended_claims: BTreeMap<NodeNo, Vec<EndedClaim>>,
     /// The last decision to evict, and the tenant that it was made for.
@@ -177,6 +179,7 @@ impl Books {
             schedule: Schedule::default(),
             tail: Vec::new(),
             corrected: BTreeMap::new(),
+            failed_starts: BTreeSet::new(),
             ended_claims: BTreeMap::new(),
             evictor: None,
             chunks: Vec::new(),

@@ -405,13 +405,15 @@ impl Books {
         self.evictor = tenant.map(|tenant| (record.sequence, tenant));
     }
 
-    /// The leases of an allocation that could not be started end as such, unless they were being evicted.
+    /// The leases of an allocation that could not be started end as such, unless they were being evicted. Those that have
+    /// ended already are charged as such.
     fn fail_start(&mut self, allocation: AllocationNo) {
         let Some(attempt) = self.stories.open.get(&allocation).and_then(|story| story.attempts.last()) else { return };
         let leases = (attempt.first_lease.0..).take(attempt.leases as usize).map(LeaseNo);
         for lease in leases {
-            if let Some(open) = self.open.get_mut(&lease) {
-                open.failed_start = true;
+            match self.open.get_mut(&lease) {
+                Some(open) if open.phase == Phase::Held => open.failed_start = true,
+                _ => drop(self.failed_starts.insert(lease)),
             }
         }
     }

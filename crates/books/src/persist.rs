@@ -319,6 +319,7 @@ impl Books {
         }
         put_list(self.claims.iter().map(|(node, claim)| StoredClaim::of(*node, claim)), &mut out);
         put_list(self.corrected.iter().map(|(place, end)| (*place, *end)), &mut out);
+        put_list(self.failed_starts.iter().copied(), &mut out);
         let ended = self.ended_claims.iter().flat_map(|(node, claims)| claims.iter().map(|claim| (*node, *claim)));
         put_list(ended.collect::<Vec<_>>().into_iter(), &mut out);
         self.evictor.put(&mut out);
@@ -377,6 +378,7 @@ impl Books {
             self.claims.insert(node, claim);
         }
         self.corrected = get_list(&mut r)?.into_iter().collect();
+        self.failed_starts = get_list(&mut r)?.into_iter().collect();
         for (node, claim) in get_list::<(NodeNo, EndedClaim)>(&mut r)? {
             self.ended_claims.entry(node).or_default().push(claim);
         }

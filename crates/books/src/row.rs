@@ -202,6 +202,13 @@ impl Row {
         self.end != End::Idle
     }
 
+    /// Whether nothing explains its end better than that its allocation could not be started, where that was reported
+    /// afterwards: it was not evicted, and its node was not lost.
+    pub(crate) fn ended_plainly(&self) -> bool {
+        let is_evicted = self.revocation().is_some_and(|found| matches!(found.reason, Reason::Preempted { .. }));
+        matches!(self.end, End::Released | End::Expired | End::Revoked) && !is_evicted
+    }
+
     /// Whether a charge policy can apply to it.
     pub fn is_exception(&self) -> bool {
         matches!(self.end, End::Preempted | End::ReleasedEvicted | End::NodeLost | End::FailedStart) || self.fenced

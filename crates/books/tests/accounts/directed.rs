@@ -4,10 +4,14 @@ use crate::check;
 use crate::history::{GPU, Grant, History, MEM, charges, gpu, name, prices};
 use leasehold_books::{Books, Bucket, Buckets, Dim, Keeper, Question};
 use leasehold_meter::{Units, Window};
-use leasehold_model::body::{Heartbeat, Started};
-use leasehold_model::rate::{Charge, Period};
-use leasehold_model::{Instant, Priority, Reason, Span};
+use leasehold_model::body::{AllocationFailed, AllocationPlaced, AllocationSubmitted, Heartbeat, Started};
+use leasehold_model::rate::{Charge, Charges, Period};
+use leasehold_model::{
+    AllocationNo, AllocationSpec, AttemptEnd, ClassNo, Identity, Instant, LeaseNo, Priority, ProjectNo, Quanta, Reason,
+    Span, TenantNo,
+};
 use leasehold_sim::Dice;
+use smallvec::smallvec;
 
 pub(crate) const NODE: [(u16, u64); 2] = [(GPU, 7 * 400), (MEM, 1 << 20)];
 
@@ -364,6 +368,52 @@ fn a_victim_that_is_released_within_its_grace_is_charged_as_preempted() {
         lines.iter().map(|line| line.money.decimal(3).expect("small")).collect::<Vec<_>>().join(", ")
     });
     assert_eq!(paid, ["", "1.100", "1.100"]);
+}
+
+/// SEMANTICS 11, "Start failures and grace": all leases of the attempt, whatever ended them before the report, except for
+/// those that were evicted or lost with their node.
+#[test]
+fn all_leases_of_an_attempt_that_could_not_be_started_are_charged_as_such() {
+    let mut history = begin();
+    let failed_start = Charges { failed_start: Charge::None, ..charges(Charge::Full, Charge::Full, Charge::Full) };
+    history.policy(0, secs(TEN + 10), failed_start);
+    let allocation = AllocationNo(history.records.len() as u64);
+    let spec = AllocationSpec { staged: true, ..AllocationSpec::of(smallvec![(ClassNo(GPU), Quanta(7))]) };
+    let owner = Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(0)), ..Identity::default() };
+    history.push(AllocationSubmitted { spec, when_over_quota: None, node: None }).identity = owner;
+    let names = ["held", "expired", "torn down", "fenced", "revoked", "evicted", "evicted and expired", "lost"];
+    let first_lease = LeaseNo(0);
+    history.push(AllocationPlaced { allocation, attempt: 1, first_lease, leases: 8, rules_version: 4 });
+    let leases = names.map(|workload| {
+        let node = u32::from(workload == "lost");
+        history.grant(&Grant { workload: Some(workload), allocation: Some(allocation.0), node, ..gpu() })
+    });
+    let [held, expired, torn_down, fenced, revoked, evicted, evicted_and_expired, lost] = leases;
+    history.at_secs(TEN + 90);
+    history.expire(&[expired], history.now, true);
+    history.expire(&[torn_down, fenced], history.now, false);
+    history.torn_down(0, torn_down);
+    history.fence(fenced, history.now);
+    history.revoke(revoked, Reason::Policy);
+    history.ready(revoked, false);
+    history.revoke(evicted, Reason::Preempted { by: 1 });
+    history.ready(evicted, true);
+    history.revoke(evicted_and_expired, Reason::Preempted { by: 1 });
+    history.expire(&[evicted_and_expired], history.now, true);
+    history.lose(1, history.now, &[lost], true);
+    history.at_secs(TEN + 100);
+    let (end, storage_written) = (AttemptEnd::FailedStart, 0);
+    history.push(AllocationFailed { allocation, end, exit_status: None, storage_written });
+    history.release(held, true, None);
+    heartbeat(&mut history, TEN + 500);
+    let books = follow(&history);
+    let mut question = Question::over(Window::new(secs(TEN), secs(TEN + 500)), &[]);
+    let paid = names.map(|workload| {
+        question.filter.workload = Some(name(workload));
+        let (lines, _) = books.cost(&question).expect("an answer");
+        lines.iter().map(|line| line.money.decimal(2).expect("small")).collect::<String>()
+    });
+    assert_eq!(paid, ["", "", "", "", "", "0.90", "0.90", "0.90"]);
 }
 
 /// The charge depends on how a lease ended, and on the policy in force at that instant.

@@ -320,12 +320,17 @@ impl Accounts {
         self.decisions.get(&by).and_then(|allocation| self.tenants.get(allocation)) == Some(&tenant)
     }
 
-    /// The leases of the attempt that are still held, unless they are being evicted.
+    /// All leases of the attempt, also those that have ended, unless they were evicted or their node was lost.
     fn failed_to_start(&mut self, allocation: AllocationNo) {
         let attempt = self.attempts.get(&allocation).cloned().expect("an attempt");
         for (_, tenure) in self.tenures.range_mut(attempt) {
-            let evicted = matches!(tenure.revoked, Ending::Preempted | Ending::PreemptedForOwn);
-            tenure.failed_to_start |= !tenure.is_over && !evicted;
+            if matches!(tenure.revoked, Ending::Preempted | Ending::PreemptedForOwn) {
+                continue;
+            }
+            tenure.failed_to_start = true;
+            if tenure.is_over && tenure.ending == Ending::Plain {
+                tenure.ending = Ending::FailedStart;
+            }
         }
     }
 
