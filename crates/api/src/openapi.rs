@@ -167,6 +167,8 @@ pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
     if endpoint.is_mutation() {
         all.push((409, "The request conflicts with the current state, or was denied."));
         all.push((507, "The disk is full; only reads are possible."));
+    } else if matches!(endpoint.tag(), "ledger" | "periods" | "invoices") {
+        all.push((409, "The ledger is not open, or the month is closed."));
     }
     all.push((500, "A part of the journal is damaged, or the daemon failed."));
     all.push((503, "The daemon is busy or stopping; try again."));

@@ -67,6 +67,10 @@ pub(crate) struct ProblemMembers {
     field: Option<String>,
     /// The nearest name that exists.
     nearest: Option<String>,
+    /// The reversal that corrected the entry.
+    corrected_by: Option<String>,
+    /// Kind of the entry.
+    kind: Option<String>,
     /// Number of the quota.
     quota_id: Option<u32>,
     /// Name of the tenant.

@@ -13,6 +13,8 @@ mod common;
 mod example;
 #[path = "client_cli/explain.rs"]
 mod explain;
+#[path = "client_cli/ledger.rs"]
+mod ledger;
 #[path = "client_cli/past.rs"]
 mod past;
 #[path = "client_cli/quota.rs"]

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 const RENAMED: &[(&str, &str)] = &[("alloc", "allocation"), ("until", "to")];
 
 /// Options about output.
-const OUTPUT: &[&str] = &["csv", "csv-raw", "watch", "help"];
+const OUTPUT: &[&str] = &["csv", "csv-raw", "html", "out", "watch", "help"];
 
 /// The commands with their endpoints, and the parameters that only the endpoint has, with the reason.
 const PAIRS: &[(&[&str], &Endpoint, &[&str])] = &[
@@ -22,7 +22,14 @@ const PAIRS: &[(&[&str], &Endpoint, &[&str])] = &[
     (&["cost", "forecast"], by_id::forecast, &["from", "to", "window"]),
     (&["waste"], by_id::waste, &[]),
     (&["sensitivity"], by_id::sensitivity, &[]),
+    (&["ledger", "draft"], by_id::ledger_draft, &[]),
+    (&["invoice", "draft"], by_id::draft_invoices, &["format"]),
     // The command line fetches all pages.
+    (&["ledger", "entries"], by_id::list_entries, &["cursor", "limit"]),
+    (&["ledger", "balances"], by_id::list_balances, &["cursor", "limit"]),
+    (&["ledger", "disputes"], by_id::list_disputes, &["cursor", "limit"]),
+    (&["invoice", "list"], by_id::list_invoices, &["cursor", "limit"]),
+    (&["payment", "list"], by_id::list_payments, &["cursor", "limit"]),
     (&["lease", "list"], by_id::list_leases, &["cursor", "limit"]),
     (&["alloc", "list"], by_id::list_allocations, &["cursor", "limit"]),
     (&["node", "list"], by_id::list_nodes, &["cursor", "limit"]),

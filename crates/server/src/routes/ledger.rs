@@ -81,8 +81,9 @@ fn unsettled(why: &Unsettled) -> Problem {
     }
 }
 
-/// Settles all hours that are over.
+/// Settles all hours that are over, as far as the records that are durable now tell.
 pub(super) async fn settle_hours(context: &Context) -> Result<(), Problem> {
+    consult(&context.app, context.caller(), |_, _| Ok(())).await?;
     let app = Arc::clone(&context.app);
     let settled = tokio::task::spawn_blocking(move || settle_now(&app));
     let settled = settled.await.map_err(|_| codes::INTERNAL.problem("The settlement failed; the log has the details."));

@@ -16,6 +16,12 @@ use leasehold_ledger::total;
 use leasehold_model::{Instant, Month, TenantNo};
 use std::sync::Arc;
 
+/// The month in the path.
+fn named_month(context: &Context) -> Result<Month, Problem> {
+    let unknown = |problem: Problem| Problem::new(404, "no_such_period", problem.detail);
+    month(context.subject()).map_err(unknown)
+}
+
 /// Whether the caller sees what concerns a tenant as a whole.
 fn sees_invoices(caller: &Caller, tenant: TenantNo) -> bool {
     caller.sees_tenant(tenant) && caller.project.is_none()
@@ -108,7 +114,7 @@ fn disputes(books: &Books, caller: &Caller, of: Month) -> Result<Vec<String>, Pr
 }
 
 pub(super) async fn show_period(context: Context) -> Answer {
-    let (of, caller) = (month(context.subject())?, context.caller().clone());
+    let (of, caller) = (named_month(&context)?, context.caller().clone());
     let shown = consult(&context.app, context.caller(), move |app, books| {
         let now = app.time();
         if !months(books, now)?.any(|month| month == of) {
@@ -145,7 +151,7 @@ pub(super) async fn show_period(context: Context) -> Answer {
 }
 
 pub(super) async fn close_period(context: Context) -> Answer {
-    let of = month(context.subject())?;
+    let of = named_month(&context)?;
     for_all_tenants(&context)?;
     // Whatever settling cannot do, closing is refused for.
     settle_hours(&context).await?;
