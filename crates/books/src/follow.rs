@@ -198,7 +198,7 @@ impl Books {
             Body::ReservationTakenOver(taken) => self.note_evictor(record, taken.allocation),
             Body::AllocationFailed(one) => {
                 if one.end == AttemptEnd::FailedStart {
-                    self.fail_start(one.allocation);
+                    self.fail_start(one.allocation)?;
                 }
                 let reported = (one.exit_status, Some(one.storage_written));
                 self.stories.over(one.allocation, record, AllocationState::Failed, Some(one.end), reported)?;
@@ -407,15 +407,18 @@ impl Books {
 
     /// The leases of an allocation that could not be started end as such, unless they were being evicted. Those that have
     /// ended already are charged as such.
-    fn fail_start(&mut self, allocation: AllocationNo) {
-        let Some(attempt) = self.stories.open.get(&allocation).and_then(|story| story.attempts.last()) else { return };
+    fn fail_start(&mut self, allocation: AllocationNo) -> Followed {
+        let Some(attempt) = self.stories.open.get(&allocation).and_then(|story| story.attempts.last()) else {
+            return Ok(());
+        };
         let leases = (attempt.first_lease.0..).take(attempt.leases as usize).map(LeaseNo);
         for lease in leases {
             match self.open.get_mut(&lease) {
                 Some(open) if open.phase == Phase::Held => open.failed_start = true,
-                _ => drop(self.failed_starts.insert(lease)),
+                _ => self.fail_start_of_ended(lease)?,
             }
         }
+        Ok(())
     }
 
     /// Closes an open lease.

@@ -173,7 +173,7 @@ impl Row {
 
     /// The part of its time that is not charged, because of the way it ended.
     pub(crate) fn forgiven(&self, schedule: &Schedule) -> Option<Window> {
-        if !self.is_exception() || self.end == End::Held {
+        if !self.is_exception() || self.end == End::Held || self.end == End::Idle {
             return None;
         }
         let charge = self.charge(schedule.charges_at(self.held.to));

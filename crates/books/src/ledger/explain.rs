@@ -100,7 +100,7 @@ impl Books {
         let held: Vec<Window> =
             pieces.iter().map(|piece| held_until.clip(*piece)).filter(|part| !part.is_empty()).collect();
         let sum = |parts: &[Window]| parts.iter().map(|part| part.length().0).sum::<u64>();
-        let forgiven = row.forgiven(&self.schedule);
+        let forgiven = self.forgiven(&row);
         let forgiven: Vec<Window> = held.iter().filter_map(|part| Some(part.clip(forgiven?))).collect();
         let (held_ns, forgiven_ns) = (sum(&held), sum(&forgiven));
         LineLease { row, held, held_ns, forgiven_ns }

@@ -8,7 +8,7 @@ use crate::table::signed;
 use leasehold_meter::Window;
 use leasehold_model::ledger::hour_of;
 use leasehold_model::rate::ChargePolicyPut;
-use leasehold_model::{Instant, fields};
+use leasehold_model::{Instant, LeaseNo, fields};
 
 fields! {
     /// From an instant on, so many quanta more are charged (or fewer), as a record said later.
@@ -66,9 +66,32 @@ impl Books {
         self.note_late(series, down, quanta);
     }
 
+    /// The part of a lease that is not charged, because of the way it ended.
+    pub(crate) fn forgiven(&self, row: &Row) -> Option<Window> {
+        if !self.failed_starts.contains(&row.lease) || !row.ended_plainly() {
+            return row.forgiven(&self.schedule);
+        }
+        Row { end: End::FailedStart, ..row.clone() }.forgiven(&self.schedule)
+    }
+
+    /// A lease had ended when the start of its allocation was reported as failed.
+    pub(crate) fn fail_start_of_ended(&mut self, lease: LeaseNo) -> Result<(), &'static str> {
+        let found = self.leases_of([lease].into_iter()).map_err(|_| "a row cannot be read")?;
+        let row = found.into_iter().next().map(|(row, _)| row).ok_or("unknown lease")?;
+        let before = self.forgiven(&row);
+        self.failed_starts.insert(lease);
+        let after = self.forgiven(&row);
+        if before != after {
+            let series = self.payer(row.billing_key());
+            self.forgive_window(series, row.quanta, before, false);
+            self.forgive_window(series, row.quanta, after, true);
+        }
+        Ok(())
+    }
+
     /// What is not charged for a lease has changed with it.
     pub(crate) fn forgive_again(&mut self, series: u32, before: &Row, after: &Row) {
-        let (old, new) = (before.forgiven(&self.schedule), after.forgiven(&self.schedule));
+        let (old, new) = (self.forgiven(before), self.forgiven(after));
         if old != new {
             self.forgive_window(series, before.quanta, old, false);
             self.forgive_window(series, after.quanta, new, true);
@@ -78,20 +101,18 @@ impl Books {
     /// A policy begins at the instant of its record or later. It also applies to leases that ended at that very instant,
     /// though their records came before it.
     pub(crate) fn put_policy(&mut self, policy: &ChargePolicyPut) -> Result<(), &'static str> {
-        let just_ended = |row: &Row| row.is_exception() && row.end != End::Held && row.held.to == policy.from;
+        let just_ended = |row: &Row| row.is_lease() && row.end != End::Held && row.held.to == policy.from;
         let mut rows: Vec<Row> =
             self.open.values().map(|open| &open.row).filter(|row| just_ended(row)).cloned().collect();
         rows.extend(self.tail.iter().filter(|row| just_ended(row)).cloned());
-        for (number, _) in
-            self.chunks.iter().enumerate().filter(|(_, head)| head.exceptions && head.latest >= policy.from)
-        {
+        for (number, _) in self.chunks.iter().enumerate().filter(|(_, head)| head.latest >= policy.from) {
             let chunk = self.chunk(number, Depth::Lives).map_err(|_| "a chunk cannot be read")?;
             rows.extend(chunk.rows().filter(|row| just_ended(row)));
         }
-        let before: Vec<Option<Window>> = rows.iter().map(|row| row.forgiven(&self.schedule)).collect();
+        let before: Vec<Option<Window>> = rows.iter().map(|row| self.forgiven(row)).collect();
         self.schedule.put_policy(policy.clone());
         for (row, before) in rows.iter().zip(before) {
-            let after = row.forgiven(&self.schedule);
+            let after = self.forgiven(row);
             if before != after {
                 let series = self.payer(row.billing_key());
                 self.forgive_window(series, row.quanta, before, false);

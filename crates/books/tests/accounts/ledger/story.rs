@@ -197,40 +197,7 @@ impl Story {
         let mut request = draw::request(self.engine.state(), self.now, &mut self.dice);
         self.stretch(&mut request.command);
         self.lend(&mut request);
-        if self.loses_usage(&request.command) || self.ends_in_grace(&request.command) {
-            return Ok(());
-        }
         self.decide(&request).map(drop)
-    }
-
-    /// Whether it may release a lease that is being evicted. If it is evicted for its own tenant, and fenced later, the
-    /// books charge it as fenced, not in full (SEMANTICS 11): until that is right, it does not happen here.
-    fn ends_in_grace(&self, command: &Command) -> bool {
-        let releases = matches!(
-            command,
-            Command::Release(_) | Command::CompleteAllocation(_) | Command::CancelAllocation(_) | Command::FailStart(_)
-        );
-        releases && self.engine.state().leases().iter().any(|lease| matches!(lease.phase, Phase::Revoking))
-    }
-
-    /// Whether it deletes someone with usage that is not posted. The engine does not refuse that yet (SEMANTICS 12).
-    fn loses_usage(&mut self, command: &Command) -> bool {
-        let (mut project, mut tenant) = (None, None);
-        if let Command::DeleteProject(gone) = command {
-            project = Some(*gone);
-        } else if let Command::DeleteTenant(gone) = command {
-            tenant = Some(*gone);
-        } else {
-            return false;
-        }
-        let of: Vec<ProjectNo> = self
-            .engine
-            .state()
-            .projects()
-            .filter(|(number, found)| Some(*number) == project || Some(found.tenant) == tenant)
-            .map(|(number, _)| number)
-            .collect();
-        self.audit.due(self.size(), self.now).keys().any(|(payer, _)| of.contains(payer))
     }
 
     /// Some capacity is lent by another project of the tenant, or serves a control plane.
@@ -272,8 +239,6 @@ impl Story {
         } else if let Command::LoseNode(lose) = command {
             lose.last_seen = Instant(now.0.saturating_sub(now.0.saturating_sub(lose.last_seen.0) * slower));
         } else if let Command::PutChargePolicy(put) = command {
-            // One that begins when a lease ends, and was recorded after that end, is not settled yet as it is charged.
-            put.from = Some(put.from.unwrap_or(now).max(Instant(now.0 + 1)));
             let charges = &mut put.charges;
             for charge in
                 [&mut charges.preempted, &mut charges.fenced, &mut charges.node_lost, &mut charges.failed_start]
