@@ -4,7 +4,7 @@ use crate::files::books_key;
 use crate::history::{keys, name};
 use leasehold_books::{Books, EndedClaim, EndedOnNode, Keeper, Row};
 use leasehold_engine::command::{self, SettleLoss};
-use leasehold_engine::{Command, Engine, Phase, Refusal, Request, State};
+use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{Journal, MemoryJournal};
 use leasehold_model::body::{BelongsTo, Genesis, Started};
 use leasehold_model::rate::Charge;
