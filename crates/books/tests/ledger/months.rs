@@ -137,7 +137,10 @@ fn payments_lower_what_is_owed() {
             received_at: None,
         })
     };
+    let Command::RecordPayment(early) = pay("1", "r1", None) else { panic!("a payment") };
+    let early = Command::RecordPayment(RecordPayment { received_at: Some(at("12-02 00:00")), ..early });
     for (code, command) in [
+        ("payment_in_future", early),
         ("bad_payment_amount", pay("0", "r1", None)),
         ("unknown_invoice", pay("1", "r1", Some("INV-7"))),
         ("unknown_invoice", pay("1", "r1", Some("CN-1"))),

@@ -222,6 +222,16 @@ fn postings_that_do_not_fit_are_refused() {
         ("bad_posting_lines", changed(&|post| post.lines[0].key.hour = at("12:00"))),
         ("bad_posting_lines", changed(&|post| post.lines.push(post.lines[0].clone()))),
         ("unknown_project", changed(&|post| post.project.0 = 77)),
+        ("too_many_posting_lines", changed(&|post| post.lines = vec![post.lines[0].clone(); 257])),
+        ("bad_posting_lines", changed(&|post| (post.lines, post.complete) = (Vec::new(), false))),
+        (
+            "amount_too_large",
+            changed(&|post| {
+                let huge = leasehold_model::ledger::Magnitude::from_digits(&[1; 100]).expect("short enough");
+                (post.lines[0].exact.numerator, post.lines[0].exact.denominator) =
+                    (huge, leasehold_model::ledger::Magnitude::from_digits(&[1]).expect("short"));
+            }),
+        ),
         (
             "bad_exact_amount",
             changed(&|post| {

@@ -53,6 +53,45 @@ mod windows;
 
 /// For `bad_input`: the codes of refusals that other files reach.
 fn codes_elsewhere() -> Vec<&'static str> {
-    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES, own_evictions::CODES]
+    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES, own_evictions::CODES, LEDGER]
         .concat()
 }
+
+/// What is posted is computed from the books, so that these are reached in `books/tests/ledger`.
+const LEDGER: &[&str] = &[
+    "ledger_not_open",
+    "ledger_already_open",
+    "ledger_in_future",
+    "not_an_hour",
+    "stale_posting",
+    "posting_incomplete",
+    "hour_out_of_order",
+    "period_is_closing",
+    "period_closed",
+    "no_such_period",
+    "period_not_over",
+    "period_out_of_order",
+    "period_not_settled",
+    "no_period_closing",
+    "bad_posting_lines",
+    "too_many_posting_lines",
+    "too_many_legs",
+    "bad_exact_amount",
+    "amount_too_large",
+    "unbalanced",
+    "other_projects_account",
+    "account_not_by_hand",
+    "entry_disputed",
+    "entry_not_disputed",
+    "invoice_exists",
+    "invoice_mismatch",
+    "invoice_missing",
+    "unknown_invoice",
+    "payment_exists",
+    "bad_payment_amount",
+    "payment_in_future",
+    "bad_tax_rate",
+    "unposted_usage",
+    "project_has_balance",
+    "tenant_has_balance",
+];

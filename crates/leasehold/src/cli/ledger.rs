@@ -123,10 +123,8 @@ fn leg(text: &str) -> Result<LegArg, String> {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold ledger post lattice --tenant physics --currency EUR --reason \"goodwill for the outage\" \\
-      --leg receivable=-25.00 --leg operator_loss=25.00      # the project owes 25 EUR less
-  leasehold ledger post lattice --currency EUR --reason \"setup fee\" \\
-      --leg receivable=100 --leg adjustments=-100            # the project owes 100 EUR more
+  leasehold ledger post lattice --currency EUR --reason outage --leg receivable=-25.00 --leg operator_loss=25.00
+  leasehold ledger post lattice --currency EUR --reason \"setup fee\" --leg receivable=100 --leg adjustments=-100
 
 The amounts must sum to zero. A positive amount is a debit; a debit of `receivable` makes the project owe more.
 The class of a revenue account follows a colon: --leg revenue:h100=-12.50")]

@@ -167,7 +167,7 @@ fn errors_name_the_line_and_suggest_a_fix() {
     check_error(
         "a: b: c",
         &expect![
-            "leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, scrub, engine, clock, metrics, log"
+            "leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, scrub, engine, ledger, issuer, clock, metrics, log"
         ],
     );
     let missing = Config::load(Path::new("/nowhere/leasehold.yaml")).expect_err("there is no such file");

@@ -69,10 +69,8 @@ pub(super) fn ledger(page: &mut Page, now: &Now, figures: LedgerFigures) {
         (ledger.opened, ledger.settled_through, ledger.closing.is_some(), invoices, ledger.disputed.len() as u64)
     });
     page.gauge("ledger_open", "1 if usage is posted.").set(u64::from(opened.is_some()));
-    if opened.is_some() {
-        page.gauge("ledger_settled_time_seconds", "Usage before this instant is posted, in seconds since 1970.")
-            .nanoseconds(settled.0);
-    }
+    page.gauge("ledger_settled_time_seconds", "Usage before this instant is posted, in seconds since 1970.")
+        .nanoseconds(settled.0);
     page.gauge("ledger_settlement_failing", "1 if the last settlement stopped before it was done.")
         .set(u64::from(figures.failing));
     page.gauge("ledger_period_closing", "1 while a month is being closed.").set(u64::from(closing));

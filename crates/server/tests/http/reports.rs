@@ -29,9 +29,9 @@ impl World {
         self.post(&format!("/api/v1/leases/{id}/release"), json!({})).await.expect(200);
     }
 
-    /// One node without an agent that has GPUs of two models.
+    /// One node without an agent that has GPUs of two models. Without a ledger, so that what has been used can be deleted.
     async fn two_models() -> Self {
-        let world = Self::empty().await;
+        let world = Self::with(|config| config.ledger.auto_open = false).await;
         world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu", "tier": "h100" })).await.expect(201);
         let slices = json!({ "name": "a100", "kind": "gpu", "tier": "a100", "quanta_per_unit": 4 });
         world.post("/api/v1/classes", slices).await.expect(201);

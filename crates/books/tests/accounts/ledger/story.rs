@@ -197,7 +197,29 @@ impl Story {
         let mut request = draw::request(self.engine.state(), self.now, &mut self.dice);
         self.stretch(&mut request.command);
         self.lend(&mut request);
+        if self.deletes_lender(&request.command) {
+            return Ok(());
+        }
         self.decide(&request).map(drop)
+    }
+
+    /// Whether it deletes a project that lends capacity and has not been posted for it. The engine does not know who lends
+    /// what before attachments exist.
+    fn deletes_lender(&mut self, command: &Command) -> bool {
+        let (mut project, mut tenant) = (None, None);
+        if let Command::DeleteProject(gone) = command {
+            project = Some(*gone);
+        } else if let Command::DeleteTenant(gone) = command {
+            tenant = Some(*gone);
+        } else {
+            return false;
+        }
+        let is_meant = |(number, found): &(ProjectNo, &leasehold_engine::Project)| {
+            Some(*number) == project || Some(found.tenant) == tenant
+        };
+        let of: Vec<ProjectNo> = self.engine.state().projects().filter(is_meant).map(|(number, _)| number).collect();
+        let due = self.audit.due(self.size(), self.now);
+        due.iter().any(|((payer, _), lines)| of.contains(payer) && lines.keys().any(|key| key.project != *payer))
     }
 
     /// Some capacity is lent by another project of the tenant, or serves a control plane.
