@@ -7,6 +7,7 @@ mod custody;
 mod lease_lists;
 mod ledger;
 mod losses;
+mod patterns;
 mod windows;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
@@ -548,66 +549,4 @@ kinds! {
     152 "period.closed" PeriodClosed,
     153 "payment.recorded" PaymentRecorded,
     154 "tax_rate.put" TaxRatePut,
-}
-
-/// A pattern for the kinds that say how the journal and the cluster are set up. They concern no single lease, node or
-/// allocation, so most matches over [`Body`] treat them alike. A new kind is listed here or in each match.
-#[macro_export]
-macro_rules! setup_kinds {
-    () => {
-        $crate::Body::Genesis(_)
-            | $crate::Body::Started(_)
-            | $crate::Body::Heartbeat(_)
-            | $crate::Body::KeyRotated(_)
-            | $crate::Body::ClockJumped(_)
-            | $crate::Body::Converted(_)
-            | $crate::Body::TailResolved(_)
-            | $crate::Body::Restored(_)
-            | $crate::Body::SettingsChanged(_)
-            | $crate::Body::ClassPut(_)
-            | $crate::Body::PoolPut(_)
-            | $crate::Body::PoolDeleted(_)
-            | $crate::Body::TenantPut(_)
-            | $crate::Body::TenantDeleted(_)
-            | $crate::Body::ProjectPut(_)
-            | $crate::Body::ProjectDeleted(_)
-            | $crate::Body::UserPut(_)
-            | $crate::Body::UserDeleted(_)
-            | $crate::Body::QuotaPut(_)
-            | $crate::Body::QuotaDeleted(_)
-            | $crate::Body::BurstEnded(_)
-            | $crate::Body::QuotaUntilReached(_)
-            | $crate::Body::RateCardPut(_)
-            | $crate::Body::RateCardDeleted(_)
-            | $crate::Body::ChargePolicyPut(_)
-            | $crate::Body::BudgetsPut(_)
-            | $crate::Body::PoolPlacementPut(_)
-            | $crate::Body::PoolQueuePut(_)
-            | $crate::Body::QueueChanged(_)
-            | $crate::Body::ProjectPoolPut(_)
-            | $crate::Body::PlacementChanged(_)
-            | $crate::Body::SensitiveChanged(_)
-            | $crate::Body::TokenIssued(_)
-            | $crate::Body::TokenRevoked(_)
-            | $crate::Body::CeilingPut(_)
-            | $crate::Body::CeilingDeleted(_)
-    };
-}
-
-/// A pattern for the kinds of the ledger. They concern money that is owed, and no lease, node or allocation.
-#[macro_export]
-macro_rules! ledger_kinds {
-    () => {
-        $crate::Body::LedgerOpened(_)
-            | $crate::Body::LedgerPosted(_)
-            | $crate::Body::HourSettled(_)
-            | $crate::Body::LedgerCorrected(_)
-            | $crate::Body::LedgerAdjusted(_)
-            | $crate::Body::LedgerDisputed(_)
-            | $crate::Body::PeriodClosing(_)
-            | $crate::Body::InvoiceIssued(_)
-            | $crate::Body::PeriodClosed(_)
-            | $crate::Body::PaymentRecorded(_)
-            | $crate::Body::TaxRatePut(_)
-    };
 }

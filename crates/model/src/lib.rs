@@ -20,6 +20,7 @@ pub mod id;
 pub mod instant;
 pub mod ledger;
 pub mod limits;
+pub mod month;
 pub mod name;
 pub mod placement;
 pub mod policy;

@@ -142,7 +142,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-fn write<'v>(parts: &[Part], scopes: &mut Vec<&'v Value>, out: &mut String) {
+fn write(parts: &[Part], scopes: &mut Vec<&Value>, out: &mut String) {
     for part in parts {
         match part {
             Part::Text(text) => out.push_str(text),

@@ -7,10 +7,10 @@ use crate::{ledgers, losses, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
-use leasehold_engine::{Command, Engine, Refusal, Request, State};
+use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, Local, OpenError, Options, PrepareError, Secret};
 use leasehold_model::record::Hash;
-use leasehold_model::{Batch, Identity, Instant, Name, Record, Span};
+use leasehold_model::{Identity, Instant, Name, Record, Span};
 use leasehold_oracle::Dice;
 use leasehold_oracle::{Caller, Foretold, Oracle, RequestFacts, Wish};
 use std::cell::Cell;
@@ -207,8 +207,8 @@ impl Truth {
     /// Checks that a command about tokens, agents, tenants or prices gets the answer that the oracle predicts; any
     /// other command is refused for its token exactly if the token is invalid.
     fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
-        self.oracle.check_at_rest(now).map_err(|violation| violation.to_string())?;
-        self.oracle.check_assured_starts(now).map_err(|violation| violation.to_string())?;
+        let at_rest = self.oracle.check_at_rest(now).and_then(|()| self.oracle.check_assured_starts(now));
+        at_rest.map_err(|violation| violation.to_string())?;
         let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
         let refused = |code: &str| matches!(reply, Err(Unsealed::Refused(refusal)) if refusal.code() == code);
         // The key is checked after the token and before everything else.
@@ -226,8 +226,8 @@ impl Truth {
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
         };
         if !decided_before && !as_foretold {
-            let (caller, wish) = (&asked.caller, &asked.wish);
-            return Err(format!("{caller:?} asks for {wish:?}\n  foretold {foretold:?}\n  answered {reply:?}"));
+            let (Asked { caller, wish, .. }, but) = (asked, format!("foretold {foretold:?}\n  answered {reply:?}"));
+            return Err(format!("{caller:?} asks for {wish:?}\n  {but}"));
         }
         if let Err(Unsealed::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. })) = reply
             && matches!(&asked.renews, Some(1))
@@ -572,31 +572,6 @@ impl Life<'_> {
             return Err("a restored snapshot is another state".to_owned());
         }
         readings::check(self.core.engine(), &mut fresh)?;
-        self.check_next_decisions(restored)
-    }
-}
-
-impl Life<'_> {
-    /// Checks that an engine that was restored from a snapshot makes the same automatic decisions as the running one.
-    fn check_next_decisions(&self, restored: State) -> Step<()> {
-        let decided = self.core.engine().state();
-        let now = decided.last_stamp();
-        let decided = [self.core.engine().clone(), Engine::new(restored)].map(|mut engine| {
-            let mut batch = Batch::new(engine.state().size());
-            for wait in [0, 7, 61, 200] {
-                engine.advance(now.saturating_add(Span::from_secs(wait)), &mut batch, 10_000);
-            }
-            batch.frames().map(|frame| frame.ok().and_then(|frame| frame.decode().ok())).collect::<Vec<_>>()
-        });
-        let [running, restored] = decided;
-        match running.iter().zip(&restored).find(|(a, b)| a != b) {
-            Some((ours, theirs)) => Err(format!("a restored engine decides\n  {theirs:?}\n  instead of {ours:?}")),
-            None if running.len() != restored.len() => {
-                let (most, which) = if running.len() > restored.len() { (&running, "") } else { (&restored, "not ") };
-                let first = &most[running.len().min(restored.len())];
-                Err(format!("the running engine does {which}decide {first:?}; a restored one differs"))
-            }
-            None => Ok(()),
-        }
+        readings::check_next_decisions(self.core.engine(), restored)
     }
 }

@@ -75,3 +75,26 @@ fn check_places(reader: &Readers) -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Checks that an engine that was restored from a snapshot makes the same automatic decisions as the running one.
+pub(crate) fn check_next_decisions(running: &Engine, restored: State) -> Result<(), String> {
+    let decided = running.state();
+    let now = decided.last_stamp();
+    let decided = [running.clone(), Engine::new(restored)].map(|mut engine| {
+        let mut batch = Batch::new(engine.state().size());
+        for wait in [0, 7, 61, 200] {
+            engine.advance(now.saturating_add(Span::from_secs(wait)), &mut batch, 10_000);
+        }
+        batch.frames().map(|frame| frame.ok().and_then(|frame| frame.decode().ok())).collect::<Vec<_>>()
+    });
+    let [running, restored] = decided;
+    match running.iter().zip(&restored).find(|(a, b)| a != b) {
+        Some((ours, theirs)) => Err(format!("a restored engine decides\n  {theirs:?}\n  instead of {ours:?}")),
+        None if running.len() != restored.len() => {
+            let (most, which) = if running.len() > restored.len() { (&running, "") } else { (&restored, "not ") };
+            let first = &most[running.len().min(restored.len())];
+            Err(format!("the running engine does {which}decide {first:?}; a restored one differs"))
+        }
+        None => Ok(()),
+    }
+}

@@ -76,7 +76,7 @@ impl Books {
 
     /// A lease had ended when the start of its allocation was reported as failed.
     pub(crate) fn fail_start_of_ended(&mut self, lease: LeaseNo) -> Result<(), &'static str> {
-        let found = self.leases_of([lease].into_iter()).map_err(|_| "a row cannot be read")?;
+        let found = self.leases_of([lease]).map_err(|_| "a row cannot be read")?;
         let row = found.into_iter().next().map(|(row, _)| row).ok_or("unknown lease")?;
         let before = self.forgiven(&row);
         self.failed_starts.insert(lease);

@@ -167,9 +167,12 @@ fn what_owes_is_not_deleted() {
     world.wait("10:00");
     world.lease(0, 0, 7, 3600, |_| {});
     world.wait("11:05").settle();
-    assert_eq!(world.refused(Command::DeleteProject(ProjectNo(0))), "unposted_usage", "it expired after that hour");
-    assert_eq!(world.refused(Command::DeleteTenant(TenantNo(0))), "unposted_usage");
+    world.lease(1, 1, 7, 60, |_| {});
+    world.wait("11:10");
+    assert_eq!(world.refused(Command::DeleteProject(ProjectNo(1))), "unposted_usage");
+    assert_eq!(world.refused(Command::DeleteTenant(TenantNo(1))), "unposted_usage");
     world.wait("12:00").settle();
+    assert_eq!(world.refused(Command::DeleteProject(ProjectNo(1))), "project_has_balance");
     assert_eq!(world.refused(Command::DeleteProject(ProjectNo(0))), "project_has_balance");
     assert_eq!(world.refused(Command::DeleteTenant(TenantNo(0))), "tenant_has_balance");
     world.wait("12-01 00:05").close("2026-11");

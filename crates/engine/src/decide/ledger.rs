@@ -413,25 +413,28 @@ impl Draft<'_> {
 
     /// Refuses to delete a project that owes something which was not invoiced, or will.
     pub(super) fn check_project_owes_nothing(&self, project: ProjectNo) -> Result<(), Refusal> {
-        if self.state().project(project).is_some_and(|found| !self.state().is_posted(found)) {
-            return Err(Refusal::UnpostedUsage { project });
+        let state = self.state();
+        if state.ledger().payers_of(project).any(|(_, payer)| !payer.unbilled.is_empty()) {
+            return Err(Refusal::ProjectHasBalance { project });
         }
-        let owes = self.state().ledger().payers_of(project).any(|(_, payer)| !payer.unbilled.is_empty());
-        if owes { Err(Refusal::ProjectHasBalance { project }) } else { Ok(()) }
+        let is_posted = state.project(project).is_none_or(|found| state.is_posted(found));
+        if is_posted { Ok(()) } else { Err(Refusal::UnpostedUsage { project }) }
     }
 
     /// Refuses to delete a tenant that owes something, or will.
     pub(super) fn check_tenant_owes_nothing(&self, tenant: TenantNo) -> Result<(), Refusal> {
         let state = self.state();
+        let ledger = state.ledger();
+        let unbilled = ledger.payers.values().any(|payer| payer.tenant == tenant && !payer.unbilled.is_empty());
+        if unbilled || ledger.invoiced.keys().any(|(of, _)| *of == tenant) {
+            return Err(Refusal::TenantHasBalance { tenant });
+        }
         let numbered = (0u32..).zip(&state.projects).filter_map(|(number, found)| Some((number, found.as_ref()?)));
         let mut unposted = numbered.filter(|(_, found)| found.tenant == tenant && !state.is_posted(found));
-        if let Some((number, _)) = unposted.next() {
-            return Err(Refusal::UnpostedUsage { project: ProjectNo(number) });
+        match unposted.next() {
+            Some((number, _)) => Err(Refusal::UnpostedUsage { project: ProjectNo(number) }),
+            None => Ok(()),
         }
-        let ledger = self.state().ledger();
-        let unbilled = ledger.payers.values().any(|payer| payer.tenant == tenant && !payer.unbilled.is_empty());
-        let invoiced = ledger.invoiced.keys().any(|(of, _)| *of == tenant);
-        if unbilled || invoiced { Err(Refusal::TenantHasBalance { tenant }) } else { Ok(()) }
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::further::correlation;
 use crate::state::{at, span, text};
 use leasehold_books::{
-    AllocationQuestion, Books, CapacityLine, CostLine, Dim, LeaseQuestion, NamedKind, Question, Row, Story,
+    AllocationQuestion, Books, CapacityLine, CostLine, Dim, End, LeaseQuestion, NamedKind, Question, Row, Story,
 };
 use leasehold_meter::Window;
 use leasehold_model::{Instant, LeaseState, Record};
@@ -126,7 +126,8 @@ fn lease((row, state): &(Row, LeaseState)) -> Value {
         "from": at(row.held.from),
         "to": at(row.held.to),
         "end_before": row.end_before.map(at),
-        "end": text(row.end),
+        // Told apart only later.
+        "end": if row.end == End::ReleasedByOwn { text(End::Released) } else { text(row.end) },
         "fenced": row.fenced,
         "state": text(state),
         "expires_at": at(row.life.expires_at),

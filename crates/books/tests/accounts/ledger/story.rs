@@ -214,10 +214,9 @@ impl Story {
         } else {
             return false;
         }
-        let is_meant = |(number, found): &(ProjectNo, &leasehold_engine::Project)| {
-            Some(*number) == project || Some(found.tenant) == tenant
-        };
-        let of: Vec<ProjectNo> = self.engine.state().projects().filter(is_meant).map(|(number, _)| number).collect();
+        let all = self.engine.state().projects();
+        let meant = all.filter(|(number, found)| Some(*number) == project || Some(found.tenant) == tenant);
+        let of: Vec<ProjectNo> = meant.map(|(number, _)| number).collect();
         let due = self.audit.due(self.size(), self.now);
         due.iter().any(|((payer, _), lines)| of.contains(payer) && lines.keys().any(|key| key.project != *payer))
     }

@@ -9,7 +9,7 @@
 
 use super::World;
 use super::tell::{Names, tell};
-use super::values::{limit, weights};
+use super::values::{labels, limit, weights};
 use super::world::{Decided, name};
 use expect_test::Expect;
 use leasehold_engine::command::{
@@ -289,7 +289,7 @@ impl Story {
                     ttl: line.span("ttl"),
                     staged: line.flag("staged"),
                     requeue: line.flag("requeue"),
-                    labels: labels(line),
+                    labels: labels(line.options.get("labels")),
                     together: domain("together"),
                     apart: domain("apart"),
                     sensitive: line.flag("sensitive"),
@@ -446,7 +446,8 @@ impl Story {
                 when_over_quota: line
                     .options
                     .get("over")
-                    .map(|text| cleared_or(text).map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
+                    .map(cleared_or)
+                    .map(|word| word.map(|word| WhenOverQuota::from_word(&word).expect("a word"))),
                 ..TenantSettingsChange::default()
             },
         }
@@ -591,11 +592,4 @@ impl Story {
         self.names.expect_quota(label);
         put
     }
-}
-
-/// `labels=ssd,gpu:h100`; what has no value has `yes`.
-fn labels(line: &Line<'_>) -> Vec<(Name, Name)> {
-    let Some(all) = line.options.get("labels") else { return Vec::new() };
-    let pairs = all.split(',').map(|label| label.split_once(':').unwrap_or((label, "yes")));
-    pairs.map(|(key, value)| (name(key), name(value))).collect()
 }

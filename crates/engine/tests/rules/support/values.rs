@@ -1,6 +1,7 @@
 //! Times, weights and limits as stories write them.
 
-use leasehold_model::{Instant, LimitKind, Weights};
+use super::world::name;
+use leasehold_model::{Instant, LimitKind, Name, Weights};
 use std::collections::BTreeMap;
 
 /// Instants as a story writes them.
@@ -40,4 +41,11 @@ pub(super) fn limit(options: &BTreeMap<&str, &str>) -> LimitKind {
     let (limits, ttl) = options["burst"].split_once('/').expect("a burst");
     let (limit, burst_limit) = limits.split_once("..").expect("base and ceiling");
     LimitKind::Burst { limit: number(limit), burst_limit: number(burst_limit), burst_ttl: ttl.parse().expect("a span") }
+}
+
+/// `ssd,gpu:h100`; what has no value has `yes`.
+pub(super) fn labels(all: Option<&&str>) -> Vec<(Name, Name)> {
+    let pairs = all.into_iter().flat_map(|all| all.split(','));
+    let pairs = pairs.map(|label| label.split_once(':').unwrap_or((label, "yes")));
+    pairs.map(|(key, value)| (name(key), name(value))).collect()
 }
