@@ -161,10 +161,11 @@ async fn close(session: &Session, args: PeriodCloseArgs) -> Result<(), Failed> {
     let closing = keyed(client.close_period(args.month), &args.change).await?;
     if args.no_wait {
         let shown = serde_json::to_value(&closing).map_err(|error| cannot_show(&error))?;
-        return match session.json {
-            true => print_json(&shown),
-            false => print(&format!("{} is being closed (record {})\n", args.month, closing.sequence)),
-        };
+        match session.json {
+            true => print_json(&shown)?,
+            false => print(&format!("{} is being closed (record {})\n", args.month, closing.sequence))?,
+        }
+        return Ok(());
     }
     let progress = Progress(term::drawable().is_some());
     let mut period = closing.period;
