@@ -370,14 +370,14 @@ async fn entries_by_hand_must_balance_and_bad_input_changes_nothing() {
     assert_eq!((text(&put["entry"], "kind"), text(&put["entry"], "amount")), ("adjustment", "-25.000000"));
     let tax = world.put("/api/v1/tenants/physics/tax-rate", json!({ "rate": "1.5" })).await.expect(422);
     assert_eq!(tax["code"], "bad_tax_rate");
-    // A project with unposted usage, with leases, or with a balance is not deleted.
+    // A project with leases or with a balance is not deleted.
     let delete = |path: &'static str| world.send(Some(&world.operator), Method::Delete, path, None);
     let mut codes = Vec::new();
     for seconds in [0, 4200, HOUR] {
         ledger.pass(seconds).await;
         codes.push(delete("/api/v1/projects/chemistry-main?tenant=chemistry").await.expect(409)["code"].clone());
     }
-    assert_eq!(codes, ["project_has_leases", "unposted_usage", "project_has_balance"]);
+    assert_eq!(codes, ["project_has_leases", "project_has_balance", "project_has_balance"]);
     ledger.world.stop().await;
 }
 
