@@ -164,7 +164,7 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
 fn no_forged_decision_passes() {
     let mut tried: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut headrooms = 0;
-    for seed in 0..480 {
+    for seed in 0..640 {
         let (_, records) = tell_seed(seed, 300).unwrap_or_else(|failure| panic!("{failure}"));
         let mut judge = oracle();
         let mut last = None;
