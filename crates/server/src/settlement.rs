@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::metrics::LedgerFigures;
 use leasehold_books::{BooksError, PayerPosting, Settlement};
 use leasehold_cell::{Inbox, Reply, Submission, Unsealed};
-use leasehold_engine::command::{IssueInvoice, OpenLedger, PostUsage, SettleHour};
+use leasehold_engine::command::{IssueInvoice, Nothing, OpenLedger, PostUsage, SettleHour};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{Identity, Month, Span};
 use std::collections::VecDeque;
@@ -129,6 +129,11 @@ fn settle_hour(app: &App) -> Result<bool, Unsettled> {
     let next = app.now.read(|state| state.ledger().settled_through).saturating_add(leasehold_engine::ledger::HOUR);
     if app.time() < next {
         return Ok(false);
+    }
+    // On a quiet cluster nothing may have been recorded since the hour ended; only a later record shows that it is over.
+    if app.now.read(|state| state.last_stamp()) < next {
+        let sealed = app.cell.operate(Command::Heartbeat(Nothing {}))?;
+        wait_for(app, sealed.sequence())?;
     }
     // What was sealed by others is of no concern: it is known in time, or follows as a difference.
     let Some(settlement) = app.books.with_books(|books| books.next_settlement())? else { return Ok(false) };
