@@ -217,12 +217,13 @@ async fn record(session: &Session, args: PaymentRecordArgs) -> Result<(), Failed
     };
     let text = |put: &leasehold_api::PaymentPut| {
         let Payment { tenant, amount, currency, reference, .. } = &put.payment;
-        format!(
-            "{} {currency} of {tenant} recorded under {reference:?} (record {}); {tenant} still owes {} {currency}\n",
-            money(amount),
-            put.sequence,
-            money(&put.owed)
-        )
+        let owed = money(&put.owed);
+        let rest = match owed.strip_prefix('-') {
+            Some(credit) => format!("{tenant} has a credit of {credit} {currency}"),
+            None => format!("{tenant} still owes {owed} {currency}"),
+        };
+        let (amount, record) = (money(amount), put.sequence);
+        format!("{amount} {currency} of {tenant} recorded under {reference:?} (record {record}); {rest}\n")
     };
     session.change(session.client.record_payment(&new), &args.change, text).await
 }

@@ -133,11 +133,6 @@ impl Audit {
         of.map(|posted| posted.as_of_size).max().unwrap_or(0)
     }
 
-    /// Whether something is posted of an hour that is not settled yet.
-    pub fn posts_ahead(&self) -> bool {
-        self.posted.iter().any(|posted| posted.key.hour >= self.ledger.settled)
-    }
-
     /// Each line is what is due, and after the last part nothing is.
     fn check_costs(&mut self, record: &Record, posted: &LedgerPosted) -> Checked {
         let (tenant, project) = payer_of(record)?;
