@@ -114,7 +114,8 @@ fn a_lease_without_a_certain_end_prevents_the_protection() {
     );
 }
 
-/// The smallest set is preferred to the earliest ends, and of equal ones the earliest, then the lowest numbers.
+/// The smallest set is preferred to the earliest ends, and of equal ones the earliest, then the lowest numbers: four small
+/// nodes are free first, then n4, n6 and n7, then n2.
 #[test]
 fn the_smallest_set_with_the_earliest_ends_is_protected() {
     check_on(
@@ -126,30 +127,39 @@ fn the_smallest_set_with_the_earliest_ends_is_protected() {
         0 op node n3 gpu 2 immediate
         0 op node n4 gpu 4 immediate
         0 op node n5 gpu 2 immediate
+        0 op node n6 gpu 4 immediate
+        0 op node n7 gpu 4 immediate
+        0 op node n8 gpu 2 immediate
         0 op tenant a
         0 op tenant b
         0 op project a/a
         0 op project b/b
         ",
         "
-        0 b grant gpu 4 ttl=2h node=n2
-        0 b grant gpu 4 ttl=2h node=n4
         0 b grant gpu 2 ttl=2h node=n1
         0 b grant gpu 2 ttl=2h node=n3
         0 b grant gpu 2 ttl=2h node=n5
-        10 a submit gpu 2 x=4
+        0 b grant gpu 2 ttl=2h node=n8
+        5 b grant gpu 4 ttl=2h node=n4
+        5 b grant gpu 4 ttl=2h node=n6
+        5 b grant gpu 4 ttl=2h node=n7
+        10 b grant gpu 4 ttl=2h node=n2
+        20 a submit gpu 2 x=4
         3660
         3660 show waits
         ",
         expect![[r#"
-            0 b granted #0 gpu 4[0,1,2,3] on n2 to 7200
-            0 b granted #1 gpu 4[0,1,2,3] on n4 to 7200
-            0 b granted #2 gpu 2[0,1] on n1 to 7200
-            0 b granted #3 gpu 2[0,1] on n3 to 7200
-            0 b granted #4 gpu 2[0,1] on n5 to 7200
-            10 a @1 submitted, 4 replicas
-            3660 a @1 is protected on n2 n4
-              @1 place 1: 8 gpu short, 0 would fit, starts by 36000, protected on n2 n4
+            0 b granted #0 gpu 2[0,1] on n1 to 7200
+            0 b granted #1 gpu 2[0,1] on n3 to 7200
+            0 b granted #2 gpu 2[0,1] on n5 to 7200
+            0 b granted #3 gpu 2[0,1] on n8 to 7200
+            5 b granted #4 gpu 4[0,1,2,3] on n4 to 7205
+            5 b granted #5 gpu 4[0,1,2,3] on n6 to 7205
+            5 b granted #6 gpu 4[0,1,2,3] on n7 to 7205
+            10 b granted #7 gpu 4[0,1,2,3] on n2 to 7210
+            20 a @1 submitted, 4 replicas
+            3660 a @1 is protected on n4 n6
+              @1 place 1: 8 gpu short, 0 would fit, starts by 36000, protected on n4 n6
         "#]],
     );
 }
