@@ -1,6 +1,7 @@
 //! Live allocations: those that wait in the queue or hold a gang of leases.
 
 use crate::custody::Claimer;
+use crate::holder::identity;
 use crate::reservation::Reservation;
 use leasehold_model::body::AllocationSubmitted;
 use leasehold_model::{
@@ -94,13 +95,7 @@ impl Allocation {
 
     /// The identity that its records carry.
     pub(crate) fn identity(&self) -> Identity {
-        Identity {
-            tenant: Some(self.tenant),
-            project: Some(self.project),
-            user: self.user,
-            workload: self.workload.clone(),
-            token: None,
-        }
+        identity(self.tenant, self.project, self.user, self.workload.clone())
     }
 
     /// The user on whose claimed nodes it runs. `None` unless it is sensitive.

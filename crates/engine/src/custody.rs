@@ -1,6 +1,7 @@
 //! The custody of a node: open to all, claimed by a user for sensitive work, or out of service until it has been wiped
 //! (SEMANTICS 10).
 
+use crate::holder::identity;
 use leasehold_model::limits::WIPE_DEADLINE;
 use leasehold_model::{CustodyState, Identity, Instant, NodeNo, ProjectNo, QuarantineCause, TenantNo, UserNo};
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,8 +38,7 @@ pub struct Claim {
 impl Claim {
     /// The identity of the claimer.
     pub(crate) fn identity(&self) -> Identity {
-        let (tenant, project, user) = (Some(self.by.tenant), Some(self.project), Some(self.by.user));
-        Identity { tenant, project, user, ..Identity::default() }
+        identity(self.by.tenant, self.project, Some(self.by.user), None)
     }
 }
 

@@ -26,14 +26,13 @@ pub struct Holder {
 impl Holder {
     /// The identity in the head of a record, without a token.
     pub(crate) fn identity(&self) -> Identity {
-        Identity {
-            tenant: Some(self.tenant),
-            project: Some(self.project),
-            user: self.user,
-            workload: self.workload.clone(),
-            token: None,
-        }
+        identity(self.tenant, self.project, self.user, self.workload.clone())
     }
+}
+
+/// The identity of a holder, without a token.
+pub(crate) fn identity(tenant: TenantNo, project: ProjectNo, user: Option<UserNo>, workload: Option<Name>) -> Identity {
+    Identity { tenant: Some(tenant), project: Some(project), user, workload, token: None }
 }
 
 impl Lease {

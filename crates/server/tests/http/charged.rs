@@ -10,14 +10,7 @@ use std::sync::Arc;
 const BEGAN: Instant = Instant::from_secs(1_767_225_600 + 10 * 3600 + 20 * 60);
 
 async fn cluster(clock: &Arc<ManualClock>) -> World {
-    let folder = tempfile::tempdir().expect("a folder");
-    let world = World::at(Arc::clone(clock) as Arc<_>, folder, |_| {}).await;
-    world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
-    world.post("/api/v1/pools", json!({ "name": "main" })).await.expect(201);
-    for node in ["n1", "n2"] {
-        let node = json!({ "name": node, "pool": "main", "teardown": "immediate", "capacity": { "h100": 8 } });
-        world.post("/api/v1/nodes", node).await.expect(201);
-    }
+    let world = World::of_two_nodes(clock, 8).await;
     world.post("/api/v1/tenants", json!({ "name": "physics" })).await.expect(201);
     world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
     world.post("/api/v1/users", json!({ "name": "ada", "tenant": "physics" })).await.expect(201);

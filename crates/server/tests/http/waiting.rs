@@ -11,14 +11,7 @@ const BEGAN: Instant = Instant::from_secs(1_767_225_600);
 
 /// Two nodes of four GPUs without agents, and two tenants.
 async fn cluster(clock: &Arc<ManualClock>) -> World {
-    let folder = tempfile::tempdir().expect("a folder");
-    let world = World::at(Arc::clone(clock) as Arc<_>, folder, |_| {}).await;
-    world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
-    world.post("/api/v1/pools", json!({ "name": "main" })).await.expect(201);
-    for node in ["n1", "n2"] {
-        let new = json!({ "name": node, "pool": "main", "teardown": "immediate", "capacity": { "h100": 4 } });
-        world.post("/api/v1/nodes", new).await.expect(201);
-    }
+    let world = World::of_two_nodes(clock, 4).await;
     for tenant in ["physics", "chemistry"] {
         world.post("/api/v1/tenants", json!({ "name": tenant })).await.expect(201);
         world.post("/api/v1/projects", json!({ "name": tenant, "tenant": tenant })).await.expect(201);

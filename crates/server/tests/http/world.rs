@@ -2,7 +2,7 @@
 
 use crate::conform;
 use leasehold_api::{Method, Role};
-use leasehold_cell::{Clock, SystemClock};
+use leasehold_cell::{Clock, ManualClock, SystemClock};
 use leasehold_server::config::Config;
 use leasehold_server::{Daemon, Start};
 use serde_json::{Value, json};
@@ -86,6 +86,19 @@ impl World {
     }
 
     /// Ends the daemon as SIGTERM would, and hands back its folder.
+    /// A pool of two nodes without agents, with so many GPUs each, at a clock that stands still.
+    pub(crate) async fn of_two_nodes(clock: &Arc<ManualClock>, gpus: u64) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let world = Self::at(Arc::clone(clock) as Arc<_>, folder, |_| {}).await;
+        world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
+        world.post("/api/v1/pools", json!({ "name": "main" })).await.expect(201);
+        for node in ["n1", "n2"] {
+            let new = json!({ "name": node, "pool": "main", "teardown": "immediate", "capacity": { "h100": gpus } });
+            world.post("/api/v1/nodes", new).await.expect(201);
+        }
+        world
+    }
+
     pub(crate) async fn stop(mut self) -> tempfile::TempDir {
         let _ = self.stop.take().expect("it runs").send(());
         let served = self.served.take().expect("it runs").await.expect("no panic");
