@@ -39,6 +39,7 @@ codes! {
     QUOTA_EXCEEDED 409 "quota_exceeded" "A quota would be exceeded; `used`, `requested` and `limit` say by how much, in `unit`, and as exact fractions of it for a quota on a kind. Recorded.";
     BURST_EXHAUSTED 409 "burst_exhausted" "The burst episode is over, or the lease could not end before it is. Recorded.";
     CEILING_EXCEEDED 409 "ceiling_exceeded" "A hard cost ceiling would be exceeded, of the `project` or of its `app_instance`; `spent`, `reserved`, `requested` and `amount` say by how much. Recorded if a request was denied.";
+    PREPAID_NOT_COVERED 409 "prepaid_not_covered" "Prepaid credit, of the `project` or of the `tenant`, does not cover the request, or new work is blocked in its `state`; `available` and `requested` say what is missing. Recorded.";
     NO_CAPACITY 409 "no_capacity" "No node has enough capacity; `class`, `requested` and `most_free` say of what. If the request named a node that is claimed, being wiped, quarantined, drained or lost, `node` and `node_state` say so. Recorded.";
     KEY_ROTATION_UNFINISHED 409 "key_rotation_unfinished" "The last rotation of the signing key is not finished; finish it before the key is rotated again.";
     ENTRY_CORRECTED 409 "entry_corrected" "The entry was corrected already; `corrected_by` names the reversal.";

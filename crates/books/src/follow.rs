@@ -2,6 +2,7 @@
 
 use crate::facts::{Books, BooksError, Open, Phase};
 use crate::ledger::Cut;
+use crate::ledger::PrepaidEvent;
 use crate::nodes::{NodeBook, QuantaState};
 use crate::row::{End, Ending, Life, Rare, Revocation, Row};
 use crate::table::signed;
@@ -219,6 +220,11 @@ impl Books {
             Body::InvoiceIssued(invoice) => self.ledger.invoiced(record, invoice)?,
             Body::PeriodClosed(closed) => self.ledger.close(record, closed),
             Body::PaymentRecorded(payment) => self.ledger.paid(record, payment)?,
+            Body::PrepaidToppedUp(topped) => self.ledger.prepaid(record, PrepaidEvent::ToppedUp(topped.clone()))?,
+            Body::PrepaidLapsed(lapsed) => self.ledger.prepaid(record, PrepaidEvent::Lapsed(lapsed.clone()))?,
+            Body::PrepaidApplied(applied) => self.ledger.prepaid(record, PrepaidEvent::Applied(applied.clone()))?,
+            // They say what happens to new work, and book nothing.
+            Body::PrepaidPolicyPut(_) | Body::PrepaidChanged(_) => {}
             Body::TaxRatePut(put) => drop(self.ledger.tax_rates.insert((put.tenant, put.from), put.rate)),
             // It waits as before, and holds nothing.
             Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) => {}

@@ -8,6 +8,7 @@ mod explain;
 mod invoices;
 mod late;
 mod persist;
+mod prepaid;
 mod rating;
 mod settle;
 mod stored;
@@ -16,6 +17,8 @@ pub use entries::{Entry, EntryKind, EntryLine, EntryPage, EntryQuestion};
 pub use explain::{LineLease, LineSource};
 pub use invoices::{Invoice, InvoiceDraft, InvoiceHead, InvoiceLine, InvoiceLineKey, Payment};
 pub(crate) use late::LateChange;
+pub(crate) use prepaid::prepaid_legs;
+pub use prepaid::{PrepaidEntry, PrepaidEvent};
 pub use settle::{PayerPosting, Settlement};
 pub(crate) use stored::{StoredBody, StoredEntry};
 
@@ -85,6 +88,7 @@ pub(crate) struct LedgerBook {
     pub(crate) disputed: BTreeSet<EntryId>,
     pub(crate) invoices: Vec<InvoiceHead>,
     pub(crate) payments: Vec<Payment>,
+    pub(crate) prepaid: Vec<PrepaidEntry>,
     /// When months were closed.
     pub(crate) closed: BTreeMap<Month, Instant>,
     /// The number of entries, and of records with entries.

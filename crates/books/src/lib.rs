@@ -53,7 +53,7 @@ pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
 pub use ledger::{
     Entry, EntryKind, EntryLine, EntryPage, EntryQuestion, Invoice, InvoiceDraft, InvoiceHead, InvoiceLine,
-    InvoiceLineKey, LineLease, LineSource, PayerPosting, Payment, Settlement,
+    InvoiceLineKey, LineLease, LineSource, PayerPosting, Payment, PrepaidEntry, PrepaidEvent, Settlement,
 };
 pub use losses::{EndedClaim, EndedOnNode};
 pub use names::{NamedKind, NamedObject};

@@ -140,6 +140,7 @@ pub struct Published {
     pub denied_by_burst: AtomicU64,
     pub denied_by_capacity: AtomicU64,
     pub denied_by_ceiling: AtomicU64,
+    pub denied_by_prepaid: AtomicU64,
 }
 
 impl Default for Published {
@@ -151,6 +152,7 @@ impl Default for Published {
             denied_by_burst: AtomicU64::default(),
             denied_by_capacity: AtomicU64::default(),
             denied_by_ceiling: AtomicU64::default(),
+            denied_by_prepaid: AtomicU64::default(),
         }
     }
 }
@@ -169,6 +171,7 @@ impl Published {
                 DenyCause::BurstOver { .. } => &self.denied_by_burst,
                 DenyCause::Capacity { .. } => &self.denied_by_capacity,
                 DenyCause::Ceiling { .. } => &self.denied_by_ceiling,
+                DenyCause::Prepaid { .. } => &self.denied_by_prepaid,
             };
             by.fetch_add(1, Ordering::Relaxed);
         }

@@ -36,6 +36,9 @@ pub(crate) fn explain(state: &State, who: &str, cause: &DenyCause) -> String {
         DenyCause::Ceiling { spent, reserved, requested, amount, .. } => format!(
             "tenant {who:?} would exceed its cost ceiling (spent {spent}, reserved {reserved}, requested {requested}, ceiling {amount})"
         ),
+        DenyCause::Prepaid { available, requested, .. } => format!(
+            "the prepaid credit of tenant {who:?} does not cover the request (available {available}, requested {requested})"
+        ),
     }
 }
 

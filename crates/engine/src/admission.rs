@@ -226,6 +226,7 @@ impl State {
         hard.try_for_each(|ceiling| {
             ceiling.judge(self.ceiling_use(ceiling, ask.now), self.cost_of(ask, ceiling.currency))
         })?;
+        self.judge_prepaid(ask)?;
         Ok((terms, of_nodes))
     }
 

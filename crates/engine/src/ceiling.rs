@@ -178,6 +178,14 @@ impl State {
     /// a billionth.
     pub(crate) fn cost(&self, what: Priced, from: Instant, to: Instant, currency: Currency) -> Amount {
         let spec = self.class(what.class).expect("the class of priced capacity exists");
+        let divisor = spec.quanta_per_unit * Period::Day.seconds();
+        let cost = billionths_up(self.exact_cost(what, from, to, currency), divisor);
+        u128::try_from(cost).map_or(LEASE_COST_MAX, |cost| Amount(cost).min(LEASE_COST_MAX))
+    }
+
+    /// The same, before it is rounded: in parts of a billionth, as many as a day has seconds for each quantum of a unit.
+    pub(crate) fn exact_cost(&self, what: Priced, from: Instant, to: Instant, currency: Currency) -> U256 {
+        let spec = self.class(what.class).expect("the class of priced capacity exists");
         // Prices for different periods are added up as parts of a day.
         let divisor = spec.quanta_per_unit * Period::Day.seconds();
         let mut sum = U256::ZERO;
@@ -192,8 +200,7 @@ impl State {
             }
             at = until;
         }
-        let cost = billionths_up(sum, divisor);
-        u128::try_from(cost).map_or(LEASE_COST_MAX, |cost| Amount(cost).min(LEASE_COST_MAX))
+        sum
     }
 
     /// The instants at which the prices of a pool change.

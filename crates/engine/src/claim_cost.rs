@@ -62,7 +62,13 @@ impl State {
     }
 
     /// The cost of a claimed node while what it counts stays as it is.
-    fn cost_of_claim(&self, claimed: &ClaimedNode, from: Instant, to: Instant, currency: Currency) -> Amount {
+    pub(crate) fn cost_of_claim(
+        &self,
+        claimed: &ClaimedNode,
+        from: Instant,
+        to: Instant,
+        currency: Currency,
+    ) -> Amount {
         self.guaranteed_cost(claimed.in_use(), claimed.pool, (from, to), currency)
     }
 

@@ -130,6 +130,7 @@ impl State {
         self.count_claim_in_quotas(before, after, at.stamp, to);
         self.count_claim_in_budgets(before, after, at, to);
         self.count_claim_in_ceilings(before, after, at, to);
+        self.count_claim_in_prepaid(before, after, at, to);
     }
 
     fn count_claim_in_quotas(

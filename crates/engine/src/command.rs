@@ -416,10 +416,12 @@ fields! {
     pub struct NoteEmptyNode { pub node: NodeNo, pub since: Instant }
 }
 mod ledger;
+mod prepaid;
 pub use ledger::{
     AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
     RecordPayment, SettleHour,
 };
+pub use prepaid::{EndCredit, PutPrepaidPolicy, TopUp};
 
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
@@ -514,6 +516,9 @@ commands! {
     78 FinishPeriod(Month) "finish_period",
     79 RecordPayment(RecordPayment) "record_payment",
     80 PutTaxRate(PutTaxRate) "put_tax_rate",
+    81 TopUp(TopUp) "top_up",
+    82 PutPrepaidPolicy(PutPrepaidPolicy) "put_prepaid_policy",
+    83 EndCredit(EndCredit) "end_credit",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

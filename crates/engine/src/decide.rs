@@ -18,6 +18,7 @@ mod ledger;
 mod losses;
 mod pending;
 mod placement_preview;
+mod prepaid;
 mod quotas;
 pub(crate) mod quote;
 mod rates;
@@ -174,6 +175,7 @@ impl Engine {
         let done = draft.command(&request.command);
         debug_assert!(done.is_ok() || draft.count == 0, "a command that is refused has no records");
         let refused = done?;
+        draft.note_prepaid();
         assert!(draft.count > 0, "an accepted command has at least one record");
         let records = Sequences { first: draft.first, count: draft.count };
         Ok(Sealed { records, refused, repeated: false })
@@ -225,6 +227,9 @@ impl Follower for Beside<'_> {
     }
     fn comes_due(&mut self, entry: Entry) {
         self.timers.push(entry);
+    }
+    fn prepaid_touched(&mut self, account: u32) {
+        self.timers.touched.insert(account);
     }
     fn key_added(&mut self, slot: u32, key: &RememberedKey) {
         self.keys.add(slot, key);
@@ -356,6 +361,9 @@ impl Draft<'_> {
             Command::FinishPeriod(month) => self.finish_period(*month).map(done),
             Command::RecordPayment(payment) => self.record_payment(payment).map(done),
             Command::PutTaxRate(put) => self.put_tax_rate(put).map(done),
+            Command::TopUp(top) => self.top_up(top).map(done),
+            Command::PutPrepaidPolicy(put) => self.put_prepaid_policy(put).map(done),
+            Command::EndCredit(end) => self.end_credit(end).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

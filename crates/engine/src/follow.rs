@@ -26,6 +26,9 @@ pub(crate) trait Follower {
     /// A timer for something other than a lease was set.
     fn comes_due(&mut self, entry: Entry) {}
 
+    /// What is left of a prepaid account, or how fast it is used, may have changed.
+    fn prepaid_touched(&mut self, account: u32) {}
+
     /// An idempotency key is remembered from now on, in this slot.
     fn key_added(&mut self, slot: u32, key: &RememberedKey) {}
     /// An idempotency key is no longer remembered.

@@ -29,7 +29,7 @@ pub struct Payer {
     pub last_line: Option<Box<(Month, LineKey)>>,
     pub residual: Residual,
     /// What was posted for months that are not invoiced yet; no amount is zero.
-    pub unbilled: SmallVec<[(Month, Steps); 2]>,
+    pub unbilled: ByMonth,
 }
 
 impl Payer {
@@ -48,19 +48,32 @@ impl Payer {
 
     /// What was posted for a month that is not invoiced yet.
     pub fn unbilled_in(&self, month: Month) -> Steps {
-        self.unbilled.iter().find(|(of, _)| *of == month).map_or(Steps::ZERO, |(_, amount)| *amount)
+        in_month(&self.unbilled, month)
     }
 
     /// Adds to what is owed for a month. `None` if the sum is too large.
     pub(crate) fn add(&mut self, month: Month, amount: Steps) -> Option<()> {
-        let sum = self.unbilled_in(month).checked_add(amount)?;
-        self.unbilled.retain(|(of, _)| *of != month);
-        if sum != Steps::ZERO {
-            self.unbilled.push((month, sum));
-            self.unbilled.sort_unstable();
-        }
-        Some(())
+        add_in_month(&mut self.unbilled, month, amount)
     }
+}
+
+/// Amounts by month; none is zero.
+pub(crate) type ByMonth = SmallVec<[(Month, Steps); 2]>;
+
+/// The amount of a month.
+pub(crate) fn in_month(amounts: &ByMonth, month: Month) -> Steps {
+    amounts.iter().find(|(of, _)| *of == month).map_or(Steps::ZERO, |(_, amount)| *amount)
+}
+
+/// Adds to the amount of a month. `None` if the sum is too large.
+pub(crate) fn add_in_month(amounts: &mut ByMonth, month: Month, amount: Steps) -> Option<()> {
+    let sum = in_month(amounts, month).checked_add(amount)?;
+    amounts.retain(|(of, _)| *of != month);
+    if sum != Steps::ZERO {
+        amounts.push((month, sum));
+        amounts.sort_unstable();
+    }
+    Some(())
 }
 
 /// A month that is being closed.

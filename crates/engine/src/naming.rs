@@ -85,6 +85,8 @@ macro_rules! unnamed {
 unnamed!(LeaseNo, AllocationNo, WindowNo, AllocationState, Amount, Currency, Fraction, Instant, Span, Priority, Role);
 unnamed!(
     Month,
+    leasehold_model::Steps,
+    leasehold_model::Funds,
     Decimal,
     ResourceKind,
     usize,

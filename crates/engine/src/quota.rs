@@ -385,7 +385,10 @@ impl Quota {
             DenyCause::KindQuota { used, requested, limit, .. } => {
                 self.denial(parts(used), parts(requested).max(all), limit)
             }
-            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => cause,
+            DenyCause::BurstOver { .. }
+            | DenyCause::Capacity { .. }
+            | DenyCause::Ceiling { .. }
+            | DenyCause::Prepaid { .. } => cause,
         }
     }
 

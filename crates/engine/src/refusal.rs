@@ -11,6 +11,7 @@ use leasehold_model::{
     AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, Month, NodeNo, PoolNo, Priority,
     ProjectNo, QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
 };
+use leasehold_model::{Funds, Steps};
 use std::fmt;
 
 /// The generation of the registered agent, if there is one.
@@ -278,6 +279,16 @@ refusals! {
     InvoiceMissing { tenant: TenantNo } Conflict "invoice_missing" "{tenant} has no invoice of the month yet",
     UnknownInvoice NotFound "unknown_invoice" "there is no such invoice",
     PaymentExists { sequence: u64 } Conflict "payment_exists" "a payment with this reference was recorded already, as record {sequence}; use another reference for another payment",
+    TopUpExists { sequence: u64 } Conflict "top_up_exists" "a credit with this reference was added already, as record {sequence}; use another reference for another one",
+    BadTopUp { max: Steps } Invalid "bad_top_up" "a credit must be above zero and at most {max}",
+    CreditExpired { at: Instant } Invalid "credit_expired" "the credit would have expired at {at} already; choose a later instant, or none",
+    TooManyCredits { limit: usize } Conflict "too_many_credits" "the account has {limit} credits that are not used up, which is the limit",
+    UnknownCredit { credit: u64 } NotFound "unknown_credit" "the account has no credit {credit} of which anything is left",
+    BadPrepaidThreshold { max: Steps } Invalid "bad_prepaid_threshold" "the threshold must not be negative, and at most {max}",
+    PrepaidWindowTooLong { limit: Span } Invalid "prepaid_window_too_long" "the window may be at most {limit}",
+    PrepaidExhausted { lease: LeaseNo, requested: Amount, available: Funds, currency: Currency } Conflict "prepaid_exhausted" "renewing {lease} would cost {requested} {currency} more, but only {available} {currency} of the prepaid credit are left; top it up, or ask for less time",
+    ClaimNeedsEnd { project: ProjectNo } Invalid "claim_needs_end" "{project} uses prepaid credit, so a claim must say until when its cost is to be reserved; give `until`",
+    ClaimNotCovered { requested: Amount, available: Funds, currency: Currency } Conflict "claim_not_covered" "the claim would cost {requested} {currency}, but only {available} {currency} of the prepaid credit are left; top it up, or claim less",
     BadPaymentAmount Invalid "bad_payment_amount" "the amount of a payment must not be zero",
     PaymentInFuture Invalid "payment_in_future" "a payment cannot have been received in the future",
     BadTaxRate { limit: Decimal } Invalid "bad_tax_rate" "a tax rate is a factor such as 0.19, and at most {limit}",

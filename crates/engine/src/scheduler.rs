@@ -223,7 +223,7 @@ impl Scheduler {
     /// Prices have changed or a minute has passed: allocations that wait because of a cost ceiling are considered
     /// again.
     pub(crate) fn line_up_for_cost(&mut self, state: &State) {
-        if state.ceilings.is_empty() || self.for_quota.is_empty() {
+        if state.ceilings.is_empty() && state.prepaids.is_empty() || self.for_quota.is_empty() {
             return;
         }
         state.tenants().for_each(|tenant| self.headroom(state, tenant.number));

@@ -10,6 +10,7 @@ mod custody;
 mod keys;
 mod ledger;
 mod losses;
+mod prepaid;
 mod windows;
 
 use crate::budget::Spent;
@@ -34,7 +35,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 20;
+const SNAPSHOT_VERSION: u32 = 21;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -133,6 +134,7 @@ impl State {
         put_table(&self.gone, &mut out, put_gone);
         allocations::put(&self.allocations, &mut out);
         ledger::put(&self.ledger, &mut out);
+        prepaid::put(&self.prepaids, &mut out);
         keys::put(&self.idempotency_keys, &mut out);
         out
     }
@@ -227,6 +229,7 @@ impl State {
         }
         allocations::get(&mut state, r)?;
         state.ledger = ledger::get(state.size, r)?;
+        prepaid::get(&mut state, r)?;
         keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();

@@ -9,6 +9,7 @@ mod lifetimes;
 mod losses;
 mod nodes;
 mod owners;
+mod prepaid;
 mod windows;
 
 use crate::allocation::{Allocation, Allocations, Over};
@@ -20,6 +21,7 @@ use crate::lease::{Lease, LeaseTable, Phase};
 use crate::ledger::Ledger;
 use crate::node::Node;
 use crate::pool_access::PoolAccesses;
+use crate::prepaid::Prepaids;
 use crate::queue::{Queue, minute_begin};
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
@@ -248,6 +250,7 @@ pub struct State {
     pub(crate) charge_policies: Table<ChargePolicy>,
     pub(crate) ceilings: Ceilings,
     pub(crate) ledger: Ledger,
+    pub(crate) prepaids: Prepaids,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

@@ -7,11 +7,12 @@
 
 use crate::node::Node;
 use crate::prefetch::prefetch;
+use crate::queue::minute_begin;
 use crate::quota::Quota;
 use crate::state::State;
-use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, WindowNo, words};
+use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, Span, WindowNo, words};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 words! {
     /// The kinds of timers, in the order of SEMANTICS 2 and 11 for equal instants. Missed heartbeats are part of that order,
@@ -25,6 +26,8 @@ words! {
         QuotaUntil = 5 "quota_until",
         WindowEnd = 6 "window_end",
         WindowStart = 7 "window_start",
+        Credit = 8 "credit",
+        PrepaidMinute = 9 "prepaid_minute",
     }
 }
 
@@ -63,6 +66,14 @@ impl Entry {
     pub(crate) fn window_end(window: WindowNo, due: Instant) -> Self {
         Self::new(due, TimerKind::WindowEnd, u64::from(window.0))
     }
+    /// The expiry of credits of a prepaid account.
+    pub(crate) fn credit(account: u32, due: Instant) -> Self {
+        Self::new(due, TimerKind::Credit, u64::from(account))
+    }
+    /// The look at a prepaid account at the end of a minute.
+    fn prepaid_minute(account: u32, due: Instant) -> Self {
+        Self::new(due, TimerKind::PrepaidMinute, u64::from(account))
+    }
     /// The deadline of a node's wipe.
     pub(crate) fn wipe(node: NodeNo, due: Instant) -> Self {
         Self::new(due, TimerKind::Wipe, u64::from(node.0))
@@ -82,6 +93,12 @@ impl Entry {
     pub(crate) fn is_window_end(self) -> bool {
         self.kind_and_id >> ID_BITS == TimerKind::WindowEnd as u64
     }
+    pub(crate) fn is_credit(self) -> bool {
+        self.kind_and_id >> ID_BITS == TimerKind::Credit as u64
+    }
+    pub(crate) fn is_prepaid_minute(self) -> bool {
+        self.kind_and_id >> ID_BITS == TimerKind::PrepaidMinute as u64
+    }
     /// Whether it is the timer of a lease.
     pub(crate) fn is_of_lease(self) -> bool {
         self.kind_and_id >> ID_BITS <= TimerKind::Teardown as u64
@@ -97,12 +114,18 @@ pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<Entry>>,
     /// The current heap entry of each lease, by its slot in the lease table.
     armed: Vec<Entry>,
+    /// When each prepaid account is looked at next.
+    minutes: BTreeMap<u32, Instant>,
+    /// Prepaid accounts that may have come into another state.
+    pub(crate) touched: BTreeSet<u32>,
 }
 
 impl Timers {
     /// The timers of everything in the state.
     pub(crate) fn of(state: &State) -> Self {
         let mut timers = Self::default();
+        let next = minute_begin(state.last_stamp()).saturating_add(Span::from_secs(60));
+        timers.minutes = state.prepaid_accounts().map(|(_, account)| (account.number, next)).collect();
         timers.reset(state);
         timers
     }
@@ -128,7 +151,25 @@ impl Timers {
             entries.extend((!window.is_open).then(|| Reverse(Entry::window_start(window.number, window.from))));
             entries.push(Reverse(Entry::window_end(window.number, window.until)));
         }
+        for (_, account) in state.prepaid_accounts() {
+            let due = account.credits.all().iter().filter_map(|credit| credit.expires_at);
+            entries.extend(due.map(|due| Reverse(Entry::credit(account.number, due))));
+        }
+        entries.extend(self.minutes.iter().map(|(account, due)| Reverse(Entry::prepaid_minute(*account, *due))));
         self.heap = entries.into();
+    }
+
+    /// Has a prepaid account looked at, unless it is already before that.
+    pub(crate) fn arm_minute(&mut self, account: u32, due: Instant) {
+        if self.minutes.get(&account).is_none_or(|armed| due < *armed) {
+            self.minutes.insert(account, due);
+            self.push(Entry::prepaid_minute(account, due));
+        }
+    }
+
+    /// Whether a prepaid account is due to be looked at. It is no longer then.
+    pub(crate) fn minute_came(&mut self, account: u32, due: Instant) -> bool {
+        self.minutes.get(&account) == Some(&due) && self.minutes.remove(&account).is_some()
     }
 
     fn ensure_slot(&mut self, slot: u32) {

@@ -8,6 +8,7 @@ mod lease_lists;
 mod ledger;
 mod losses;
 mod patterns;
+mod prepaid;
 mod windows;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
@@ -27,6 +28,7 @@ pub use ledger::{
     LedgerPosted, PaymentRecorded, PeriodClosed, PeriodClosing, PostedLine, TaxLine, TaxRatePut,
 };
 pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
+pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPut, PrepaidToppedUp};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
 use crate::access::{Role, TokenScope};
@@ -549,4 +551,9 @@ kinds! {
     152 "period.closed" PeriodClosed,
     153 "payment.recorded" PaymentRecorded,
     154 "tax_rate.put" TaxRatePut,
+    155 "prepaid.topped_up" PrepaidToppedUp,
+    156 "prepaid.policy_put" PrepaidPolicyPut,
+    157 "prepaid.lapsed" PrepaidLapsed,
+    158 "prepaid.changed" PrepaidChanged,
+    159 "prepaid.applied" PrepaidApplied,
 }

@@ -84,11 +84,11 @@ impl FromStr for Steps {
 }
 
 /// Small numbers of either sign take few bytes: the sign is the lowest bit.
-fn put_signed(value: i128, out: &mut Vec<u8>) {
+pub(crate) fn put_signed(value: i128, out: &mut Vec<u8>) {
     put_varint_wide((value.unsigned_abs() << 1) | u128::from(value < 0), out);
 }
 
-fn get_signed(r: &mut Reader<'_>) -> Result<i128, DecodeError> {
+pub(crate) fn get_signed(r: &mut Reader<'_>) -> Result<i128, DecodeError> {
     let word = r.varint_wide()?;
     let size = i128::try_from(word >> 1).map_err(|_| DecodeError::BadInteger)?;
     match (word & 1 == 1, size) {
@@ -313,6 +313,10 @@ words! {
         CashClearing "cash_clearing",
         /// What the operator bears.
         OperatorLoss "operator_loss",
+        /// What a tenant or a project paid in advance and did not use yet.
+        Prepaid "prepaid",
+        /// Prepaid credit that lapsed.
+        ExpiredCredits "expired_credits",
     }
 }
 
@@ -334,6 +338,12 @@ words! {
         /// Tax on an invoice.
         Tax = 7 "tax",
         Payment = 8 "payment",
+        /// Credit that was paid in advance.
+        TopUp = 9 "top_up",
+        /// Credit that was not used in time.
+        Lapse = 10 "lapse",
+        /// Credit that pays an invoice.
+        PrepaidUse = 11 "prepaid_use",
     }
 }
 
@@ -356,19 +366,27 @@ pub enum Account {
     CashClearing,
     /// What the operator bears.
     OperatorLoss,
+    /// What a tenant paid in advance and did not use yet.
+    TenantPrepaid(TenantNo),
+    /// What was paid in advance for a project and is not used yet.
+    ProjectPrepaid(ProjectNo),
+    /// Prepaid credit that lapsed.
+    ExpiredCredits,
 }
 
 impl Account {
     /// The project whose account it is.
     pub const fn project(self) -> Option<ProjectNo> {
         match self {
-            Self::Receivable(project) | Self::Adjustments(project) => Some(project),
+            Self::Receivable(project) | Self::Adjustments(project) | Self::ProjectPrepaid(project) => Some(project),
             Self::Invoiced(_)
             | Self::Revenue(_)
             | Self::Rounding
             | Self::Tax
             | Self::CashClearing
-            | Self::OperatorLoss => None,
+            | Self::OperatorLoss
+            | Self::TenantPrepaid(_)
+            | Self::ExpiredCredits => None,
         }
     }
 
@@ -383,6 +401,8 @@ impl Account {
             Self::Tax => AccountKind::Tax,
             Self::CashClearing => AccountKind::CashClearing,
             Self::OperatorLoss => AccountKind::OperatorLoss,
+            Self::TenantPrepaid(_) | Self::ProjectPrepaid(_) => AccountKind::Prepaid,
+            Self::ExpiredCredits => AccountKind::ExpiredCredits,
         }
     }
 
@@ -414,6 +434,15 @@ impl Field for Account {
             Self::Tax => out.push(6),
             Self::CashClearing => out.push(7),
             Self::OperatorLoss => out.push(8),
+            Self::TenantPrepaid(tenant) => {
+                out.push(9);
+                tenant.put(out);
+            }
+            Self::ProjectPrepaid(project) => {
+                out.push(10);
+                project.put(out);
+            }
+            Self::ExpiredCredits => out.push(11),
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -426,6 +455,9 @@ impl Field for Account {
             6 => Self::Tax,
             7 => Self::CashClearing,
             8 => Self::OperatorLoss,
+            9 => Self::TenantPrepaid(Field::get(r)?),
+            10 => Self::ProjectPrepaid(Field::get(r)?),
+            11 => Self::ExpiredCredits,
             code => return Err(DecodeError::BadCode { field: "account", code: u64::from(code) }),
         })
     }

@@ -24,6 +24,7 @@ pub mod month;
 pub mod name;
 pub mod placement;
 pub mod policy;
+pub mod prepaid;
 pub mod quantity;
 pub mod quota;
 pub mod rate;
@@ -53,6 +54,7 @@ pub use placement::{Profile, Sensitivity, Weighing, Weights};
 pub use policy::{
     Budgets, DenyCause, Level, Measure, PoolAccess, Priority, QuarantineCause, Reason, Strategy, TeardownMode,
 };
+pub use prepaid::{CreditSource, Funds, PrepaidAction, PrepaidPolicy, PrepaidState};
 pub use quantity::{Fraction, Quanta};
 pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};

@@ -2,6 +2,7 @@
 
 use crate::ceiling::Amount;
 use crate::instant::Span;
+use crate::ledger::Steps;
 use crate::rate::{BILLION, Decimal};
 
 /// Bytes of a name, tag, label or workload.
@@ -91,5 +92,11 @@ pub const LEDGER_LINES_MAX: usize = 256;
 pub const LEDGER_LEGS_MAX: usize = 16;
 /// The highest tax rate, as a factor.
 pub const TAX_RATE_MAX: Decimal = Decimal(BILLION);
+/// Credits of one account that are not used up.
+pub const PREPAID_CREDITS_MAX: usize = 1000;
+/// The highest prepaid credit, and the highest threshold of a policy.
+pub const PREPAID_AMOUNT_MAX: Steps = Steps(1_000_000_000_000_000 * 1_000_000);
+/// The longest window of a policy.
+pub const PREPAID_WINDOW_MAX: Span = Span::from_secs(366 * 86_400);
 /// Lines of a postal address.
 pub const ADDRESS_LINES_MAX: usize = 8;

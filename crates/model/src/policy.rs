@@ -4,6 +4,7 @@ use crate::ceiling::Amount;
 use crate::codec::{DecodeError, Field, Reader};
 use crate::id::{AppInstanceNo, ClassNo, QuotaNo};
 use crate::instant::Instant;
+use crate::prepaid::{Funds, PrepaidState};
 use crate::quantity::{Fraction, Quanta};
 use crate::{fields, words};
 
@@ -221,6 +222,8 @@ pub enum DenyCause {
     Ceiling { app_instance: Option<AppInstanceNo>, spent: Amount, reserved: Amount, requested: Amount, amount: Amount },
     /// A quota on a kind would be exceeded; in billing units of that kind.
     KindQuota { quota: QuotaNo, used: Fraction, requested: Fraction, limit: u64 },
+    /// Prepaid credit does not cover it, or is blocked: that of the tenant, or of the project.
+    Prepaid { of_tenant: bool, state: PrepaidState, available: Funds, requested: Amount },
 }
 
 impl Field for DenyCause {
@@ -259,6 +262,13 @@ impl Field for DenyCause {
                 requested.put(out);
                 limit.put(out);
             }
+            Self::Prepaid { of_tenant, state, available, requested } => {
+                out.push(6);
+                of_tenant.put(out);
+                state.put(out);
+                available.put(out);
+                requested.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -283,6 +293,12 @@ impl Field for DenyCause {
                 used: Field::get(r)?,
                 requested: Field::get(r)?,
                 limit: Field::get(r)?,
+            },
+            6 => Self::Prepaid {
+                of_tenant: Field::get(r)?,
+                state: Field::get(r)?,
+                available: Field::get(r)?,
+                requested: Field::get(r)?,
             },
             code => {
                 return Err(DecodeError::BadCode { field: "denial", code: u64::from(code) });

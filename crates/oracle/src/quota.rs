@@ -357,7 +357,10 @@ impl World {
                 let parts = u128::from(self.unit_parts(&self.quotas[&quota]) / requested.denominator());
                 (quota, requested.numerator() * parts, limit)
             }
-            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => return cause,
+            DenyCause::BurstOver { .. }
+            | DenyCause::Capacity { .. }
+            | DenyCause::Ceiling { .. }
+            | DenyCause::Prepaid { .. } => return cause,
         };
         let quota = &self.quotas[&number];
         let per_node = quota.put.scope.node == NodeScope::Each && quota.put.measure != Measure::Nodes;

@@ -153,9 +153,10 @@ impl World {
                 Some(Ok(_)) => Expected::Submitted(Box::new(spec.clone()), facts.node),
                 _ => Expected::Denied(cause),
             },
-            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => {
-                Expected::Denied(cause)
-            }
+            DenyCause::BurstOver { .. }
+            | DenyCause::Capacity { .. }
+            | DenyCause::Ceiling { .. }
+            | DenyCause::Prepaid { .. } => Expected::Denied(cause),
         };
         if let Some(cause) = self.terms(facts, None, now).refusal {
             return denied(cause);

@@ -118,7 +118,10 @@ impl World {
                 let ((a, b), (c, d)) = (wide(used), wide(requested));
                 (quota, limit, a * d + c * b > u128::from(limit) * b * d)
             }
-            DenyCause::BurstOver { .. } | DenyCause::Capacity { .. } | DenyCause::Ceiling { .. } => {
+            DenyCause::BurstOver { .. }
+            | DenyCause::Capacity { .. }
+            | DenyCause::Ceiling { .. }
+            | DenyCause::Prepaid { .. } => {
                 broken!("denial", "without room it must wait: {:?}", denied.cause)
             }
         };

@@ -2,7 +2,7 @@
 
 use leasehold_model::body::{Body, InvoiceIssued, LedgerCorrected, LedgerPosted};
 use leasehold_model::rate::Currency;
-use leasehold_model::{Account, Item, Leg, ProjectNo, Record, TenantNo};
+use leasehold_model::{Account, CreditSource, Item, Leg, ProjectNo, Record, TenantNo};
 use std::collections::BTreeMap;
 
 /// What the entries so far sum to, in steps. Balances of zero are left out.
@@ -49,6 +49,12 @@ fn invoice(accounts: &mut Accounts, tenant: TenantNo, issued: &InvoiceIssued) {
     add(accounts, Account::Rounding, currency, projects + tax - issued.total.0);
 }
 
+/// The account of prepaid credit that a record is about.
+fn prepaid(record: &Record) -> Result<Account, &'static str> {
+    let tenant = record.identity.tenant.ok_or("prepaid credit without an owner")?;
+    Ok(record.identity.project.map_or(Account::TenantPrepaid(tenant), Account::ProjectPrepaid))
+}
+
 /// Counts the entries of a record, if it has any.
 pub(crate) fn take(accounts: &mut Accounts, record: &Record) -> Result<(), &'static str> {
     let payer = || record.identity.project.ok_or("an entry without a project");
@@ -64,6 +70,17 @@ pub(crate) fn take(accounts: &mut Accounts, record: &Record) -> Result<(), &'sta
     } else if let Body::PaymentRecorded(payment) = &record.body {
         add(accounts, Account::CashClearing, payment.currency, payment.amount.0);
         add(accounts, Account::Invoiced(tenant()?), payment.currency, -payment.amount.0);
+    } else if let Body::PrepaidToppedUp(topped) = &record.body {
+        let from = if topped.source == CreditSource::Paid { Account::CashClearing } else { Account::OperatorLoss };
+        add(accounts, from, topped.currency, topped.amount.0);
+        add(accounts, prepaid(record)?, topped.currency, -topped.amount.0);
+    } else if let Body::PrepaidLapsed(lapsed) = &record.body {
+        add(accounts, prepaid(record)?, lapsed.currency, lapsed.amount.0);
+        add(accounts, Account::ExpiredCredits, lapsed.currency, -lapsed.amount.0);
+    } else if let Body::PrepaidApplied(applied) = &record.body {
+        add(accounts, prepaid(record)?, applied.currency, applied.amount.0);
+        add(accounts, Account::Invoiced(tenant()?), applied.currency, -applied.credited.0);
+        add(accounts, Account::Rounding, applied.currency, applied.credited.0 - applied.amount.0);
     }
     Ok(())
 }

@@ -335,6 +335,29 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
                 None => problem,
             }
         }
+        DenyCause::Prepaid { of_tenant, state: credit, available, requested } => {
+            let project = project.and_then(|project| state.project(project)).map(|project| project.name.as_str());
+            let of = match project.filter(|_| !of_tenant) {
+                Some(project) => format!("project \"{project}\""),
+                None => format!("tenant \"{tenant}\""),
+            };
+            let detail = match available < requested.into() {
+                true => format!(
+                    "The prepaid credit of {of} does not cover the request: it would cost {requested}, and {available} \
+                     may still be reserved. Top it up, or ask for less."
+                ),
+                false => format!("The prepaid credit of {of} is {}, and new work is blocked.", credit.word()),
+            };
+            let problem = codes::PREPAID_NOT_COVERED.problem(detail);
+            let problem = match project.filter(|_| !of_tenant) {
+                Some(project) => problem.with("project", project),
+                None => problem.with("tenant", tenant),
+            };
+            problem
+                .with("state", credit.word())
+                .with("available", available.to_string())
+                .with("requested", requested.to_string())
+        }
     }
 }
 

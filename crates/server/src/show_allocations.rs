@@ -231,7 +231,7 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
                     shown.reason = api::WaitReason::Burst;
                     shown.quota_id = Some(quota.0);
                 }
-                DenyCause::Ceiling { .. } => shown.reason = api::WaitReason::Cost,
+                DenyCause::Ceiling { .. } | DenyCause::Prepaid { .. } => shown.reason = api::WaitReason::Cost,
                 DenyCause::Capacity { .. } => {}
             }
             let why = match (cause, found.spec.walltime) {

@@ -84,12 +84,16 @@ impl LedgerView<'_> {
             amount: amount(leg.amount),
         };
         match leg.account {
-            Account::Receivable(project) | Account::Adjustments(project) => {
+            Account::Receivable(project) | Account::Adjustments(project) | Account::ProjectPrepaid(project) => {
                 shown.project = Some(self.project(project));
             }
-            Account::Invoiced(tenant) => shown.tenant = Some(self.tenant(tenant)),
+            Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => shown.tenant = Some(self.tenant(tenant)),
             Account::Revenue(class) => shown.class = Some(self.class(class)),
-            Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss => {}
+            Account::Rounding
+            | Account::Tax
+            | Account::CashClearing
+            | Account::OperatorLoss
+            | Account::ExpiredCredits => {}
         }
         shown
     }

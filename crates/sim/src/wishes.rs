@@ -128,6 +128,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::OpenLedger(_) | Command::PostUsage(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
         | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_) | Command::IssueInvoice(_)
         | Command::FinishPeriod(_) | Command::RecordPayment(_) | Command::PutTaxRate(_)
+        | Command::TopUp(_) | Command::PutPrepaidPolicy(_) | Command::EndCredit(_)
         | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }

@@ -3,7 +3,7 @@
 use super::Directory;
 use super::correlation::{belongs_to, correlation_id, with_reason};
 use super::object::{Object, count, devices, text, units};
-use super::{allocations, ledger, placement, rates};
+use super::{allocations, ledger, placement, prepaid, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
 use leasehold_model::allocation::WhenOverQuota;
@@ -164,6 +164,11 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .count("invoices", closed.invoices)
             .count("credit_notes", closed.credit_notes),
         Body::PaymentRecorded(paid) => ledger::payment(new(), paid),
+        Body::PrepaidToppedUp(topped) => prepaid::topped_up(new(), topped),
+        Body::PrepaidPolicyPut(put) => prepaid::policy(new(), put),
+        Body::PrepaidLapsed(lapsed) => prepaid::lapsed(new(), lapsed),
+        Body::PrepaidChanged(changed) => prepaid::changed(new(), changed),
+        Body::PrepaidApplied(applied) => prepaid::applied(new(), applied),
         Body::TaxRatePut(put) => {
             new().named("tenant", put.tenant).field("from", put.from.to_string()).field("rate", put.rate.to_string())
         }
@@ -461,6 +466,11 @@ pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
             .field("reserved", reserved.to_string())
             .field("requested", requested.to_string())
             .field("amount", amount.to_string()),
+        DenyCause::Prepaid { of_tenant, state, available, requested } => new("prepaid")
+            .field("of_tenant", of_tenant)
+            .field("state", state.word())
+            .field("available", available.to_string())
+            .field("requested", requested.to_string()),
     }
     .done()
 }

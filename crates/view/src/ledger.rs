@@ -49,10 +49,14 @@ pub(super) fn posted<'d>(object: Object<'d>, directory: &'d Directory, posted: &
 fn leg(directory: &Directory, leg: &Leg) -> Value {
     let object = Object::new(directory).field("account", leg.account.word());
     let object = match leg.account {
-        Account::Receivable(project) | Account::Adjustments(project) => object.named("project", project),
-        Account::Invoiced(tenant) => object.named("tenant", tenant),
+        Account::Receivable(project) | Account::Adjustments(project) | Account::ProjectPrepaid(project) => {
+            object.named("project", project)
+        }
+        Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => object.named("tenant", tenant),
         Account::Revenue(class) => object.named("class", class),
-        Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss => object,
+        Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss | Account::ExpiredCredits => {
+            object
+        }
     };
     object.field("amount", leg.amount.to_string()).done()
 }

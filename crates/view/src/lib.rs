@@ -15,6 +15,7 @@ mod lease_event;
 mod ledger;
 mod object;
 mod placement;
+mod prepaid;
 mod rates;
 mod record;
 

@@ -1,7 +1,7 @@
 //! Entries: one by its number, and lists.
 
 use super::stored::{StoredBody, StoredEntry};
-use super::{InvoiceLeg, invoice_legs, payment_legs};
+use super::{InvoiceLeg, PrepaidEvent, invoice_legs, payment_legs, prepaid_legs};
 use crate::facts::{Books, BooksError};
 use crate::store::ENTRIES;
 use leasehold_ledger::line_legs;
@@ -157,6 +157,19 @@ pub(crate) fn entries_of(sequence: u64, stored: &StoredEntry) -> Vec<Entry> {
             reference: Some(payment.reference.clone()),
             ..blank(0, EntryKind::Payment, payment.currency, payment_legs(stored.tenant, payment).to_vec())
         }],
+        StoredBody::Prepaid(event) => {
+            let legs = prepaid_legs(stored.tenant, stored.project, event);
+            let (kind, month, invoice, reference) = match event {
+                PrepaidEvent::ToppedUp(topped) => (EntryKind::TopUp, None, None, Some(topped.reference.clone())),
+                PrepaidEvent::Lapsed(_) => (EntryKind::Lapse, None, None, None),
+                PrepaidEvent::Applied(applied) => {
+                    (EntryKind::PrepaidUse, Some(applied.month), Some(applied.invoice), None)
+                }
+            };
+            let entry =
+                Entry { month, original_month: month, invoice, reference, ..blank(0, kind, event.currency(), legs) };
+            Some(entry).filter(|entry| is_booked(&entry.legs)).into_iter().collect()
+        }
     }
 }
 
@@ -305,6 +318,9 @@ impl Books {
         let invoices =
             self.ledger.invoices.iter().filter(|head| tenants.contains(&head.tenant) || is_asked(head.tenant));
         found.extend(invoices.map(|head| head.sequence).filter(|sequence| *sequence >= from));
+        let of_project = |of: Option<ProjectNo>| question.project.is_none_or(|asked| of == Some(asked));
+        let prepaid = self.ledger.prepaid.iter().filter(|entry| is_asked(entry.tenant) && of_project(entry.project));
+        found.extend(prepaid.map(|entry| entry.sequence).filter(|sequence| *sequence >= from));
         let payments = self.ledger.payments.iter().filter(|payment| is_asked(payment.tenant));
         found.extend(payments.map(|payment| payment.sequence).filter(|sequence| *sequence >= from));
         Ok(found)

@@ -305,11 +305,16 @@ impl Books {
         Ok(Some(Invoice { head, lines, taxes }))
     }
 
+    /// What an invoice asks for after what prepaid credit pays of it.
+    fn left_of(&self, head: &InvoiceHead) -> Steps {
+        Steps(head.total.0 - self.ledger.prepaid_on(head.number).0)
+    }
+
     /// What is still owed of each invoice of a tenant in a currency: payments that name an invoice are for it, and the
     /// others for the oldest that are open. The rest, if any, is what was paid too much.
     pub fn owed(&self, tenant: TenantNo, currency: Currency) -> (BTreeMap<InvoiceNo, Steps>, Steps) {
         let mine = || self.ledger.invoices.iter().filter(|head| head.tenant == tenant && head.currency == currency);
-        let mut owed: BTreeMap<InvoiceNo, Steps> = mine().map(|head| (head.number, head.total)).collect();
+        let mut owed: BTreeMap<InvoiceNo, Steps> = mine().map(|head| (head.number, self.left_of(head))).collect();
         let mut rest: i128 = 0;
         for payment in self.ledger.payments.iter().filter(|one| one.tenant == tenant && one.currency == currency) {
             let named = payment.invoice.and_then(|invoice| owed.get_mut(&invoice));
@@ -321,7 +326,7 @@ impl Books {
             rest += left;
         }
         // Credit notes are credit for the oldest invoices, like payments without a number.
-        for head in mine().filter(|head| head.total < Steps::ZERO) {
+        for head in mine().filter(|head| self.left_of(head) < Steps::ZERO) {
             let credit = owed.get_mut(&head.number).expect("it is listed");
             rest -= credit.0;
             credit.0 = 0;

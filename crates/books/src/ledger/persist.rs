@@ -39,6 +39,7 @@ impl Field for LedgerBook {
         put_list(self.disputed.iter().copied(), out);
         put_list(self.invoices.iter().cloned(), out);
         put_list(self.payments.iter().cloned(), out);
+        put_list(self.prepaid.iter().cloned(), out);
         put_list(self.closed.iter().map(|(month, at)| (*month, *at)), out);
         self.entries.put(out);
         self.kept.put(out);
@@ -73,6 +74,7 @@ impl Field for LedgerBook {
         ledger.disputed = get_list(r)?.into_iter().collect();
         ledger.invoices = get_list(r)?;
         ledger.payments = get_list(r)?;
+        ledger.prepaid = get_list(r)?;
         ledger.closed = get_list(r)?.into_iter().collect();
         (ledger.entries, ledger.kept) = (Field::get(r)?, Field::get(r)?);
         Ok(ledger)

@@ -1,5 +1,6 @@
 //! Records with entries, as the books keep them: each in an entry of the file, by its sequence.
 
+use super::PrepaidEvent;
 use leasehold_model::body::{InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::{Instant, ProjectNo, TenantNo};
@@ -20,6 +21,7 @@ pub(crate) enum StoredBody {
     Adjusted(LedgerAdjusted),
     Invoiced(InvoiceIssued),
     Paid(PaymentRecorded),
+    Prepaid(PrepaidEvent),
 }
 
 impl StoredEntry {
@@ -29,7 +31,7 @@ impl StoredEntry {
             StoredBody::Posted(body) => body.previous,
             StoredBody::Corrected(body) => body.previous,
             StoredBody::Adjusted(body) => body.previous,
-            StoredBody::Invoiced(_) | StoredBody::Paid(_) => None,
+            StoredBody::Invoiced(_) | StoredBody::Paid(_) | StoredBody::Prepaid(_) => None,
         }
     }
 }
@@ -60,6 +62,10 @@ impl Field for StoredEntry {
                 out.push(5);
                 body.put(out);
             }
+            StoredBody::Prepaid(body) => {
+                out.push(6);
+                body.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -73,6 +79,7 @@ impl Field for StoredEntry {
                 3 => StoredBody::Adjusted(Field::get(r)?),
                 4 => StoredBody::Invoiced(Field::get(r)?),
                 5 => StoredBody::Paid(Field::get(r)?),
+                6 => StoredBody::Prepaid(Field::get(r)?),
                 code => return Err(DecodeError::BadCode { field: "entry", code: u64::from(code) }),
             },
         })

@@ -67,6 +67,9 @@ macro_rules! plain_commands {
             | Command::FinishPeriod(_)
             | Command::RecordPayment(_)
             | Command::PutTaxRate(_)
+            | Command::TopUp(_)
+            | Command::PutPrepaidPolicy(_)
+            | Command::EndCredit(_)
     };
 }
 

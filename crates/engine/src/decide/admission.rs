@@ -31,8 +31,10 @@ impl Draft<'_> {
     }
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
+        let asks = self.request_context().check(request)?;
+        let lowered = self.lowered(request);
+        let request = lowered.as_ref().unwrap_or(request);
         let context = self.request_context();
-        let asks = context.check(request)?;
         match context.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
@@ -82,6 +84,16 @@ impl Draft<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The request with the lowest priority, if prepaid credit is to be spared.
+    fn lowered(&self, request: &RequestLease) -> Option<RequestLease> {
+        let (tenant, project) = (self.identity.tenant?, self.identity.project?);
+        let priority = self.state().priority_now(tenant, project, request.priority);
+        (priority != request.priority).then(|| {
+            let ttl = request.ttl.min(self.state().longest_ttl(request.pool, priority));
+            RequestLease { priority, ttl, ..request.clone() }
+        })
     }
 
     /// Checks the TTL of a renewal against the pool. The limit on the lifetime is checked elsewhere.
@@ -333,7 +345,7 @@ impl<'a> RequestContext<'a> {
             DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => {
                 self.identity.tenant.is_some_and(|tenant| self.view.evicts_own(tenant))
             }
-            DenyCause::BurstOver { .. } | DenyCause::Ceiling { .. } => false,
+            DenyCause::BurstOver { .. } | DenyCause::Ceiling { .. } | DenyCause::Prepaid { .. } => false,
         };
         if !may_evict {
             return None;

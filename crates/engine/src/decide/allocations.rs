@@ -32,9 +32,10 @@ impl SubmitAllocation {
 
 impl Draft<'_> {
     pub(super) fn submit_allocation(&mut self, submit: &SubmitAllocation) -> Result<(), Refusal> {
-        let (spec, when_over_quota) = (self.check_spec(self.identity, &submit.spec)?, submit.when_over_quota);
+        let (mut spec, when_over_quota) = (self.check_spec(self.identity, &submit.spec)?, submit.when_over_quota);
         let context = self.request_context();
-        let (tenant, _) = context.check_holder(spec.source_project)?;
+        let (tenant, project) = context.check_holder(spec.source_project)?;
+        context.view.lower(&mut spec, tenant, project);
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
         context.check_named_holder(&ask)?;
         let guard = context.view.guard(context.heads, &ask);

@@ -4,6 +4,7 @@ use super::Draft;
 use crate::ceiling::CeilingScope;
 use crate::command::{DeleteCeiling, PutCeiling};
 use crate::lease::Lease;
+use crate::prepaid::PrepaidKey;
 use crate::refusal::Refusal;
 use leasehold_model::body::{CeilingDeleted, CeilingPut};
 use leasehold_model::ceiling::can_be_a_ceiling;
@@ -11,8 +12,12 @@ use leasehold_model::limits::{CEILING_AMOUNT_MAX, CEILINGS_PER_TENANT_MAX};
 use leasehold_model::{Amount, CeilingMode, Instant, ProjectNo, TenantNo};
 use std::collections::BTreeMap;
 
-/// What the renewals of one command take from each ceiling so far.
-pub(super) type Taken = BTreeMap<CeilingScope, Amount>;
+/// What the renewals of one command take so far.
+#[derive(Default)]
+pub(super) struct Taken {
+    ceilings: BTreeMap<CeilingScope, Amount>,
+    prepaid: Vec<(PrepaidKey, Amount)>,
+}
 
 impl Draft<'_> {
     fn tenant_of_project(&self, project: ProjectNo) -> Result<TenantNo, Refusal> {
@@ -52,10 +57,12 @@ impl Draft<'_> {
     /// its deadline was set. A deadline that does not move later is never refused. Adds the cost to `taken`.
     pub(super) fn check_renewal_cost(&self, lease: &Lease, until: Instant, taken: &mut Taken) -> Result<(), Refusal> {
         let state = self.state();
+        self.check_prepaid_renewal(lease, until, &mut taken.prepaid)?;
         if state.ceilings.is_empty() {
             return Ok(());
         }
-        let mut extras = Taken::new();
+        let taken = &mut taken.ceilings;
+        let mut extras = BTreeMap::new();
         for ceiling in state.ceilings_over(lease).filter(|ceiling| ceiling.mode == CeilingMode::Hard) {
             let cost = state.cost_under(ceiling, lease, until);
             let requested = cost.saturating_sub(ceiling.reserved_for(lease.number));

@@ -104,6 +104,9 @@ impl Draft<'_> {
             return Err(Refusal::ClaimUntilPast { until });
         }
         let state = self.state();
+        if let Some(found) = state.project(project) {
+            self.check_prepaid_claim((found.tenant, project), until, claimed)?;
+        }
         let of = project_scope(project);
         let Some(ceiling) = state.ceiling(of).filter(|ceiling| ceiling.mode == CeilingMode::Hard) else {
             return Ok(());

@@ -11,7 +11,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::limits::{LEASES_PER_RECORD_MAX, LIMIT_SPAN_MAX};
 use leasehold_model::policy::TeardownCause;
-use leasehold_model::{AllocationNo, LeaseNo, NodeNo, Reason, TeardownMode, TenantNo};
+use leasehold_model::{AllocationNo, LeaseNo, NodeNo, Reason, Span, TeardownMode, TenantNo};
 use std::collections::BTreeMap;
 
 impl Draft<'_> {
@@ -131,14 +131,7 @@ impl Draft<'_> {
         for number in in_order(&revoke.leases, |lease| *lease)? {
             match self.holder_of(number) {
                 Ok(lease) if lease.phase == Phase::Active => {
-                    // An involuntary end of one member of a gang revokes the others (SEMANTICS 3).
-                    let of = lease.of.and_then(|number| self.state().allocation(number));
-                    let gang: Vec<LeaseNo> = match of.filter(|found| found.has_lease(number)) {
-                        Some(found) => found.lease_numbers().collect(),
-                        None => (0..u64::from(lease.gang_len)).map(|i| LeaseNo(lease.gang.0 + i)).collect(),
-                    };
-                    let active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
-                    accepted.extend(gang.into_iter().filter(active).map(|no| (lease.tenant, no)));
+                    accepted.extend(self.with_gang(lease).into_iter().map(|no| (lease.tenant, no)));
                 }
                 Ok(lease) if lease.phase == Phase::Revoking => {
                     refused.push((number, Refusal::LeaseRevoking { lease: number }));
@@ -150,25 +143,39 @@ impl Draft<'_> {
         accepted.sort_unstable();
         accepted.dedup();
         let accepted = numbers(by_tenant(accepted, &refused)?);
-        // Without a grace in the command, each pool has its own. There is one record for each length.
-        let found = accepted.iter().filter_map(|lease| self.state().lease(*lease));
-        let groups = by_holder(found.map(|lease| (lease, self.grace_of(lease.number, revoke))));
+        self.revoke_active(&accepted, revoke.grace, revoke.reason);
+        Ok(refused)
+    }
+
+    /// The active leases of the gang that a lease belongs to: an involuntary end of one member revokes the others
+    /// (SEMANTICS 3).
+    pub(super) fn with_gang(&self, lease: &Lease) -> Vec<LeaseNo> {
+        let of = lease.of.and_then(|number| self.state().allocation(number));
+        let gang: Vec<LeaseNo> = match of.filter(|found| found.has_lease(lease.number)) {
+            Some(found) => found.lease_numbers().collect(),
+            None => (0..u64::from(lease.gang_len)).map(|i| LeaseNo(lease.gang.0 + i)).collect(),
+        };
+        let active = |no: &LeaseNo| self.state().lease(*no).is_some_and(|l| l.phase == Phase::Active);
+        gang.into_iter().filter(active).collect()
+    }
+
+    /// Revokes active leases, whole gangs of them. Without a grace, each pool has its own; there is one record for each
+    /// holder and length.
+    pub(super) fn revoke_active(&mut self, leases: &[LeaseNo], grace: Option<Span>, reason: Reason) {
+        let found = leases.iter().filter_map(|lease| self.state().lease(*lease));
+        let grace_of = |lease: &Lease| grace.unwrap_or_else(|| self.pool_grace(lease.number));
+        let groups = by_holder(found.map(|lease| (lease, grace_of(lease))));
         for ((holder, grace), leases) in groups {
             for leases in leases.chunks(LEASES_PER_RECORD_MAX) {
                 let leases: Leases = leases.iter().copied().collect();
                 let body = Revoked { leases, grace, belongs_to: Some(holder.belongs_to) };
-                self.emit_shaped(&holder.identity(), body, |r| r.reason = Some(revoke.reason));
+                self.emit_shaped(&holder.identity(), body, |r| r.reason = Some(reason));
             }
         }
-        Ok(refused)
-    }
-
-    fn grace_of(&self, lease: LeaseNo, revoke: &Revoke) -> leasehold_model::Span {
-        revoke.grace.unwrap_or_else(|| self.pool_grace(lease))
     }
 
     /// The grace of a revocation if the command sets none.
-    pub(super) fn pool_grace(&self, lease: LeaseNo) -> leasehold_model::Span {
+    pub(super) fn pool_grace(&self, lease: LeaseNo) -> Span {
         let state = self.state();
         let pool = state.lease(lease).and_then(|lease| state.pool(lease.pool));
         pool.and_then(|pool| pool.grace).unwrap_or(state.settings.grace_default)

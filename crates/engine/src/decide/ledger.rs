@@ -7,6 +7,7 @@ use crate::command::{
     SettleHour,
 };
 use crate::ledger::{HOUR, Ledger, Payer};
+use crate::prepaid::PrepaidScope;
 use crate::refusal::Refusal;
 use leasehold_ledger::{Amount, Taxed, payer_amount, reversed, rounded, sums_to_zero, total};
 use leasehold_model::body::{
@@ -30,12 +31,12 @@ static NO_PAYER: Payer = Payer {
 };
 
 impl Draft<'_> {
-    fn open_ledger(&self) -> Result<&Ledger, Refusal> {
+    pub(super) fn open_ledger(&self) -> Result<&Ledger, Refusal> {
         let ledger = self.state().ledger();
         if ledger.opened.is_none() { Err(Refusal::LedgerNotOpen) } else { Ok(ledger) }
     }
 
-    fn emit_of(
+    pub(super) fn emit_of(
         &mut self,
         (tenant, project): (TenantNo, Option<ProjectNo>),
         body: impl Into<leasehold_model::Body>,
@@ -171,7 +172,12 @@ impl Draft<'_> {
                 Account::Receivable(of) | Account::Adjustments(of) if of != project => {
                     return Err(Refusal::OtherProjectsAccount { project });
                 }
-                Account::Invoiced(_) | Account::Tax | Account::CashClearing => {
+                Account::Invoiced(_)
+                | Account::Tax
+                | Account::CashClearing
+                | Account::TenantPrepaid(_)
+                | Account::ProjectPrepaid(_)
+                | Account::ExpiredCredits => {
                     return Err(Refusal::AccountNotByHand { account: leg.account.word() });
                 }
                 Account::Revenue(class) if self.state().class(class).is_none() => {
@@ -337,8 +343,9 @@ impl Draft<'_> {
         let total = total(&taxes).ok_or(Refusal::AmountTooLarge)?;
         let before = ledger.invoiced.get(&(tenant, currency)).copied().unwrap_or_default();
         before.checked_add(total).ok_or(Refusal::AmountTooLarge)?;
+        let number = ledger.next_number(series);
         let body = InvoiceIssued {
-            number: ledger.next_number(series),
+            number,
             month,
             currency,
             projects: owed,
@@ -349,6 +356,7 @@ impl Draft<'_> {
             due_at: issue.due_at,
         };
         self.emit_of((tenant, None), body, |_| {});
+        self.apply_prepaid((tenant, currency), (number, month), (owed_sum, net));
         Ok(())
     }
 
@@ -417,6 +425,13 @@ impl Draft<'_> {
         if state.ledger().payers_of(project).any(|(_, payer)| !payer.unbilled.is_empty()) {
             return Err(Refusal::ProjectHasBalance { project });
         }
+        let has_credit = |scope| {
+            let own = state.prepaid_accounts().filter(|((of, _), _)| *of == scope);
+            own.into_iter().any(|(_, account)| account.liability() != Steps::ZERO)
+        };
+        if has_credit(PrepaidScope::Project(project)) {
+            return Err(Refusal::ProjectHasBalance { project });
+        }
         let is_posted = state.project(project).is_none_or(|found| state.is_posted(found));
         if is_posted { Ok(()) } else { Err(Refusal::UnpostedUsage { project }) }
     }
@@ -426,7 +441,9 @@ impl Draft<'_> {
         let state = self.state();
         let ledger = state.ledger();
         let unbilled = ledger.payers.values().any(|payer| payer.tenant == tenant && !payer.unbilled.is_empty());
-        if unbilled || ledger.invoiced.keys().any(|(of, _)| *of == tenant) {
+        let mut accounts = state.prepaid_accounts();
+        let has_credit = accounts.any(|(_, account)| account.tenant == tenant && account.liability() != Steps::ZERO);
+        if unbilled || has_credit || ledger.invoiced.keys().any(|(of, _)| *of == tenant) {
             return Err(Refusal::TenantHasBalance { tenant });
         }
         let numbered = (0u32..).zip(&state.projects).filter_map(|(number, found)| Some((number, found.as_ref()?)));

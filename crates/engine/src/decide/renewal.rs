@@ -15,14 +15,14 @@ impl Draft<'_> {
         let mut refused = Vec::new();
         if let [one] = renewals {
             // The usual case is one lease: nothing to sort, nothing to group by tenant.
-            let (tenant, expires_at) = self.renew_one(one, &mut Taken::new())?;
+            let (tenant, expires_at) = self.renew_one(one, &mut Taken::default())?;
             let activity = self.checked_activity(one.lease, one.activity, &mut refused);
             let renewal = Renewal { lease: one.lease, expires_at, activity };
             self.emit(Some(tenant), Renewed { renewals: Few::from_buf([renewal]) }, |_| {});
             return Ok(refused);
         }
         let mut accepted: Few<(TenantNo, Renewal)> = Few::new();
-        let mut taken = Taken::new();
+        let mut taken = Taken::default();
         for one in in_order(renewals, |one| one.lease)? {
             match self.renew_one(&one, &mut taken) {
                 Ok((tenant, expires_at)) => {

@@ -27,6 +27,12 @@ impl Engine {
     pub fn advance(&mut self, now: Instant, out: &mut Batch, records_max: u32) -> bool {
         assert!(now >= self.state.last_stamp(), "stamps never decrease");
         let limit = self.state.size() + u64::from(records_max);
+        let done = self.advance_to(now, out, limit);
+        self.arm_touched();
+        done
+    }
+
+    fn advance_to(&mut self, now: Instant, out: &mut Batch, limit: u64) -> bool {
         loop {
             let left = |state: &State| {
                 u32::try_from(limit.saturating_sub(state.size())).expect("at most records_max are left")
@@ -85,6 +91,8 @@ impl Engine {
                 None if due.is_quota_until() => made += u32::from(self.end_temporary_limit(now, due, out)),
                 None if due.is_window_end() => made += u32::from(self.end_window(now, due, out)),
                 None if due.is_window_start() => made += u32::from(self.start_window(now, due, out)),
+                None if due.is_credit() => made += u32::from(self.expire_credits(now, due, out)),
+                None if due.is_prepaid_minute() => made += u32::from(self.prepaid_minute(now, due, out)),
                 None => made += u32::from(self.end_wipe(now, due, out)),
             }
         }

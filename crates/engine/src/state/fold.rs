@@ -9,6 +9,7 @@ use crate::holder::Named;
 use crate::idempotency::{KEY_LIMITS, KeptAs, RememberedKey};
 use crate::lease::{Lease, NONE, Phase};
 use crate::node::{Condition, Node};
+use crate::prepaid::PrepaidScope;
 use leasehold_model::body::{Body, Correlation, Granted, TeardownStarted};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{AllocationState, HolderScope, Idempotency, Instant, LeaseNo, Record, Span, TeardownMode};
@@ -203,6 +204,7 @@ impl State {
                 self.names.projects.remove(&(tenant, project.name));
                 self.drop_quotas_of(|q| q.scope.project == Some(gone.project), to);
                 self.ceilings.retain(|ceiling| ceiling.scope.project != gone.project);
+                self.prepaids.retain(|scope| scope != PrepaidScope::Project(gone.project));
                 self.pool_access.0.retain(|(project, _), _| *project != gone.project);
                 self.regroup(tenant, to);
             }
@@ -298,15 +300,11 @@ impl State {
             Body::TokenRevoked(revoked) => self.tokens.remove(revoked.token)?,
             Body::RateCardPut(put) => {
                 self.fold_rate_card(put, stamp)?;
-                if !self.ceilings.is_empty() {
-                    to.recheck_queue();
-                }
+                self.prices_changed(to);
             }
             Body::RateCardDeleted(gone) => {
                 self.fold_rate_card_deleted(gone.card, stamp)?;
-                if !self.ceilings.is_empty() {
-                    to.recheck_queue();
-                }
+                self.prices_changed(to);
             }
             Body::CeilingPut(put) => self.fold_ceiling(put, stamp, to)?,
             Body::CeilingDeleted(gone) => {
@@ -318,13 +316,14 @@ impl State {
                 for renewal in &renewed.renewals {
                     let slot = self.held_slot(renewal.lease)?;
                     let lease = self.leases.at_mut(slot);
-                    lease.expires_at = renewal.expires_at;
+                    let before = std::mem::replace(&mut lease.expires_at, renewal.expires_at);
                     if renewal.activity.is_some() {
                         lease.reported_to = stamp;
                     }
-                    if !self.ceilings.is_empty() {
+                    if !self.ceilings.is_empty() || !self.prepaids.is_empty() {
                         let lease = lease.clone();
                         self.reserve_cost(&lease, to);
+                        self.extend_prepaid(&lease, before, to);
                     }
                     to.lease_due(self, slot);
                 }
@@ -390,19 +389,33 @@ impl State {
                 self.fold_over(gone.allocation, AllocationState::Cancelled, stamp, to)?
             }
             Body::LedgerOpened(opened) => self.fold_ledger_opened(opened)?,
-            Body::LedgerPosted(posted) => self.fold_posted(record, posted)?,
-            Body::HourSettled(settled) => self.fold_hour_settled(settled)?,
-            Body::LedgerCorrected(corrected) => self.fold_corrected(record, corrected)?,
-            Body::LedgerAdjusted(adjusted) => self.fold_adjusted(record, adjusted)?,
+            Body::LedgerPosted(posted) => self.fold_posted(record, posted, to)?,
+            Body::HourSettled(settled) => self.fold_hour_settled(settled, to)?,
+            Body::LedgerCorrected(corrected) => self.fold_corrected(record, corrected, to)?,
+            Body::LedgerAdjusted(adjusted) => self.fold_adjusted(record, adjusted, to)?,
             Body::LedgerDisputed(disputed) => self.fold_disputed(disputed)?,
             Body::PeriodClosing(closing) => self.fold_period_closing(record, closing)?,
             Body::InvoiceIssued(invoice) => self.fold_invoice(record, invoice)?,
             Body::PeriodClosed(closed) => self.fold_period_closed(closed)?,
             Body::PaymentRecorded(payment) => self.fold_payment(record, payment)?,
             Body::TaxRatePut(put) => self.fold_tax_rate(put),
+            Body::PrepaidToppedUp(topped) => self.fold_topped_up(record, topped, to)?,
+            Body::PrepaidPolicyPut(put) => self.fold_prepaid_policy(record, put, to)?,
+            Body::PrepaidLapsed(lapsed) => self.fold_lapsed(record, lapsed, to)?,
+            Body::PrepaidChanged(changed) => self.fold_prepaid_changed(record, changed, to)?,
+            Body::PrepaidApplied(applied) => self.fold_applied(record, applied, to)?,
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())
+    }
+
+    fn prices_changed(&mut self, to: &mut impl Follower) {
+        if !self.prepaids.is_empty() {
+            self.reprice_meters();
+        }
+        if !self.ceilings.is_empty() || !self.prepaids.is_empty() {
+            to.recheck_queue();
+        }
     }
 
     fn fold_revoked(&mut self, lease: LeaseNo, record: &Record, grace: Span, to: &mut impl Follower) -> Folded {
@@ -485,6 +498,7 @@ impl State {
             self.mark_leased(lease.class);
             self.meter_begin(&lease);
             self.count_cost(&lease, granted, to);
+            self.begin_prepaid(&lease, to);
             self.count_in_quotas(&lease, true, record.stamp, to);
             self.follow_lifetime(&lease);
             let slot = self.leases.insert(lease);

@@ -1,6 +1,7 @@
 //! Folding the records of the ledger.
 
 use super::{LastUse, Project, State, entry_mut};
+use crate::follow::Follower;
 use crate::ledger::{Closing, HOUR, Ledger, Payer};
 use leasehold_ledger::payer_amount;
 use leasehold_model::body::{
@@ -26,7 +27,7 @@ impl Ledger {
         Ok(self.payers.entry((project, currency)).or_insert_with(|| Payer::new(tenant)))
     }
 
-    fn invoiced_add(&mut self, tenant: TenantNo, currency: Currency, amount: Steps) -> Folded {
+    pub(super) fn invoiced_add(&mut self, tenant: TenantNo, currency: Currency, amount: Steps) -> Folded {
         let key = (tenant, currency);
         let sum = self.invoiced.get(&key).copied().unwrap_or_default().checked_add(amount).ok_or(TOO_LARGE)?;
         if sum == Steps::ZERO {
@@ -76,7 +77,8 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn fold_posted(&mut self, record: &Record, posted: &LedgerPosted) -> Folded {
+    pub(super) fn fold_posted(&mut self, record: &Record, posted: &LedgerPosted, to: &mut impl Follower) -> Folded {
+        let (tenant, project) = owner(record)?;
         let payer = self.ledger.payer_mut(record, posted.currency)?;
         if payer.last != posted.previous {
             return Err("the posting follows another one than the payer's last");
@@ -91,20 +93,28 @@ impl State {
         };
         payer.residual = posted.residual;
         let sum = Steps::sum(posted.lines.iter().map(|line| line.posted)).ok_or(TOO_LARGE)?;
-        payer.add(posted.month, sum).ok_or(TOO_LARGE)
+        payer.add(posted.month, sum).ok_or(TOO_LARGE)?;
+        let through = posted.complete.then_some(posted.through);
+        self.count_posting((tenant, project, posted.currency), (posted.month, sum), through, to)
     }
 
-    pub(super) fn fold_hour_settled(&mut self, settled: &HourSettled) -> Folded {
+    pub(super) fn fold_hour_settled(&mut self, settled: &HourSettled, to: &mut impl Follower) -> Folded {
         if settled.through != self.ledger.settled_through.saturating_add(HOUR) {
             return Err("the hour is not the next one");
         }
         self.ledger.settled_through = settled.through;
         self.ledger.settled_size = settled.as_of_size;
+        self.advance_meters(settled.through, to);
         Ok(())
     }
 
-    pub(super) fn fold_corrected(&mut self, record: &Record, corrected: &LedgerCorrected) -> Folded {
-        let (_, project) = owner(record)?;
+    pub(super) fn fold_corrected(
+        &mut self,
+        record: &Record,
+        corrected: &LedgerCorrected,
+        to: &mut impl Follower,
+    ) -> Folded {
+        let (tenant, project) = owner(record)?;
         let payer = self.ledger.payer_mut(record, corrected.currency)?;
         if payer.last != corrected.previous {
             return Err("the correction follows another posting than the payer's last");
@@ -113,17 +123,26 @@ impl State {
         payer.residual = corrected.residual;
         let own = |legs| payer_amount(legs, project).ok_or(TOO_LARGE);
         let amounts = [own(&corrected.reversal)?, own(&corrected.replacement)?, corrected.rounding];
-        payer.add(corrected.month, Steps::sum(amounts).ok_or(TOO_LARGE)?).ok_or(TOO_LARGE)
+        let amount = Steps::sum(amounts).ok_or(TOO_LARGE)?;
+        payer.add(corrected.month, amount).ok_or(TOO_LARGE)?;
+        self.count_correction((tenant, project, corrected.currency), (corrected.month, amount), to)
     }
 
-    pub(super) fn fold_adjusted(&mut self, record: &Record, adjusted: &LedgerAdjusted) -> Folded {
-        let (_, project) = owner(record)?;
+    pub(super) fn fold_adjusted(
+        &mut self,
+        record: &Record,
+        adjusted: &LedgerAdjusted,
+        to: &mut impl Follower,
+    ) -> Folded {
+        let (tenant, project) = owner(record)?;
         let payer = self.ledger.payer_mut(record, adjusted.currency)?;
         if payer.last != adjusted.previous {
             return Err("the entry follows another one than the payer's last");
         }
         payer.last = Some(record.sequence);
-        payer.add(adjusted.month, payer_amount(&adjusted.legs, project).ok_or(TOO_LARGE)?).ok_or(TOO_LARGE)
+        let amount = payer_amount(&adjusted.legs, project).ok_or(TOO_LARGE)?;
+        payer.add(adjusted.month, amount).ok_or(TOO_LARGE)?;
+        self.count_correction((tenant, project, adjusted.currency), (adjusted.month, amount), to)
     }
 
     pub(super) fn fold_disputed(&mut self, disputed: &LedgerDisputed) -> Folded {

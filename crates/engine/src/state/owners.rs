@@ -5,6 +5,7 @@ use super::{Pool, State, Tenant, entry, entry_mut};
 use crate::claims::ClaimedNode;
 use crate::follow::Follower;
 use crate::lease::Phase;
+use crate::prepaid::PrepaidScope;
 use crate::quota::Quota;
 use crate::timer::Entry;
 use crate::token::Token;
@@ -85,6 +86,10 @@ impl State {
         }
         let projects = &self.projects;
         self.ceilings.retain(|ceiling| entry(projects, ceiling.scope.project.0).is_some());
+        self.prepaids.retain(|scope| match scope {
+            PrepaidScope::Tenant(of) => of != tenant.number,
+            PrepaidScope::Project(of) => entry(projects, of.0).is_some(),
+        });
         for user in &mut self.users {
             if let Some(gone) = user.take_if(|u| u.tenant == tenant.number) {
                 self.names.users.remove(&(gone.tenant, gone.name));

@@ -59,5 +59,10 @@ macro_rules! ledger_kinds {
             | $crate::Body::PeriodClosed(_)
             | $crate::Body::PaymentRecorded(_)
             | $crate::Body::TaxRatePut(_)
+            | $crate::Body::PrepaidToppedUp(_)
+            | $crate::Body::PrepaidPolicyPut(_)
+            | $crate::Body::PrepaidLapsed(_)
+            | $crate::Body::PrepaidChanged(_)
+            | $crate::Body::PrepaidApplied(_)
     };
 }

@@ -129,11 +129,59 @@ fn entries_of_payers() -> BoxedStrategy<Body> {
     .boxed()
 }
 
+fn funds() -> impl Strategy<Value = Funds> {
+    (-(1i128 << 120)..1i128 << 120).prop_map(Funds)
+}
+
+fn word<T: Words + std::fmt::Debug>() -> impl Strategy<Value = T> {
+    proptest::sample::select(T::ALL)
+}
+
+fn policies() -> impl Strategy<Value = PrepaidPolicy> {
+    (steps(), u64s(), word(), word(), word(), option::of(u64s())).prop_map(
+        |(low_below, window, low, pending, depleted, grace)| PrepaidPolicy {
+            low_below,
+            window: Span(window),
+            low,
+            pending,
+            depleted,
+            grace: grace.map(Span),
+        },
+    )
+}
+
+fn prepaid() -> BoxedStrategy<Body> {
+    prop_oneof![
+        ((currencies(), u64s(), steps(), u32s()), (option::of(instants()), word(), names())).prop_map(
+            |((currency, credit, amount, priority), (expires_at, source, reference))| {
+                PrepaidToppedUp { currency, credit, amount, priority, expires_at, source, reference }.into()
+            }
+        ),
+        (currencies(), policies()).prop_map(|(currency, policy)| PrepaidPolicyPut { currency, policy }.into()),
+        (currencies(), u64s(), steps()).prop_map(|(currency, credit, amount)| PrepaidLapsed {
+            currency,
+            credit,
+            amount
+        }
+        .into()),
+        (currencies(), word(), word(), funds(), word()).prop_map(|(currency, from, to, balance, action)| {
+            PrepaidChanged { currency, from, to, balance, action }.into()
+        }),
+        (currencies(), invoices(), months(), steps(), steps(), steps()).prop_map(
+            |(currency, invoice, month, amount, credited, uncovered)| {
+                PrepaidApplied { currency, invoice, month, amount, credited, uncovered }.into()
+            }
+        ),
+    ]
+    .boxed()
+}
+
 pub(crate) fn bodies() -> BoxedStrategy<Body> {
     let taxes = (decimals(), steps(), steps(), steps());
     let taxes = vec(taxes.prop_map(|(rate, posted, net, tax)| TaxLine { rate, posted, net, tax }), 0..3);
     let projects = vec((u32s().prop_map(ProjectNo), steps()), 0..3);
     prop_oneof![
+        prepaid(),
         instants().prop_map(|from| LedgerOpened { from }.into()),
         entries_of_payers(),
         (instants(), u64s()).prop_map(|(through, as_of_size)| HourSettled { through, as_of_size }.into()),

@@ -55,6 +55,9 @@ pub(super) fn bodies() -> Vec<Body> {
         Account::Tax,
         Account::CashClearing,
         Account::OperatorLoss,
+        Account::TenantPrepaid(TenantNo(2)),
+        Account::ProjectPrepaid(ProjectNo(300)),
+        Account::ExpiredCredits,
     ];
     vec![
         LedgerOpened { from: NEW_YEAR }.into(),
@@ -156,5 +159,46 @@ pub(super) fn bodies() -> Vec<Body> {
         }
         .into(),
         TaxRatePut { tenant: TenantNo(2), from: january(), rate: Decimal(BILLION * 19 / 100) }.into(),
+        PrepaidToppedUp {
+            currency: Currency::parse("EUR").expect("a currency"),
+            credit: 1,
+            amount: Steps(5_000_000),
+            priority: 10,
+            expires_at: Some(Instant(NEW_YEAR.0 + 3_600_000_000_000)),
+            source: CreditSource::Paid,
+            reference: name("order-17"),
+        }
+        .into(),
+        PrepaidPolicyPut {
+            currency: Currency::parse("EUR").expect("a currency"),
+            policy: PrepaidPolicy {
+                low_below: Steps(1_000_000),
+                window: Span::from_secs(86_400),
+                low: PrepaidAction::Alert,
+                pending: PrepaidAction::Downgrade,
+                depleted: PrepaidAction::Drain,
+                grace: Some(Span::from_secs(300)),
+            },
+        }
+        .into(),
+        PrepaidLapsed { currency: Currency::parse("EUR").expect("a currency"), credit: 1, amount: Steps(250_000) }
+            .into(),
+        PrepaidChanged {
+            currency: Currency::parse("EUR").expect("a currency"),
+            from: PrepaidState::Low,
+            to: PrepaidState::Depleted,
+            balance: Funds(-1_500_000_001),
+            action: PrepaidAction::Drain,
+        }
+        .into(),
+        PrepaidApplied {
+            currency: Currency::parse("EUR").expect("a currency"),
+            invoice: InvoiceNo { series: InvoiceSeries::Invoice, number: 12 },
+            month: january(),
+            amount: Steps(4_750_001),
+            credited: Steps(4_750_000),
+            uncovered: Steps(3),
+        }
+        .into(),
     ]
 }

@@ -116,6 +116,7 @@ pub(super) fn cell(page: &mut Page, cell: &Cell) {
         ("burst", &published.denied_by_burst),
         ("capacity", &published.denied_by_capacity),
         ("ceiling", &published.denied_by_ceiling),
+        ("prepaid", &published.denied_by_prepaid),
     ] {
         denied.with([("cause", cause)], count.load(std::sync::atomic::Ordering::Relaxed));
     }

@@ -45,10 +45,12 @@ fn new_leg(state: &State, project: ProjectNo, leg: &NewLeg) -> Result<Leg, Probl
         (AccountKind::Adjustments, None) => Account::Adjustments(project),
         (AccountKind::Rounding, None) => Account::Rounding,
         (AccountKind::OperatorLoss, None) => Account::OperatorLoss,
-        // The engine refuses those that change by invoices and payments only.
+        // The engine refuses those that change by invoices, payments and prepaid credit only.
         (AccountKind::Invoiced, None) => Account::Invoiced(TenantNo(0)),
         (AccountKind::Tax, None) => Account::Tax,
         (AccountKind::CashClearing, None) => Account::CashClearing,
+        (AccountKind::Prepaid, None) => Account::ProjectPrepaid(project),
+        (AccountKind::ExpiredCredits, None) => Account::ExpiredCredits,
     };
     Ok(Leg { account, amount: steps("legs", &leg.amount)? })
 }

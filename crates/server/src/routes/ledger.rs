@@ -292,6 +292,9 @@ fn place(account: Account, currency: Currency) -> u64 {
         Account::Tax => (6, 0),
         Account::CashClearing => (7, 0),
         Account::OperatorLoss => (8, 0),
+        Account::TenantPrepaid(tenant) => (9, tenant.0),
+        Account::ProjectPrepaid(project) => (10, project.0),
+        Account::ExpiredCredits => (11, 0),
     };
     let letters = currency.as_str().bytes().fold(0, |sum, letter| sum * 26 + u64::from(letter - b'A'));
     1 + (kind << 47 | u64::from(number) << 15 | letters)
@@ -305,11 +308,11 @@ pub(super) async fn list_balances(context: Context) -> Answer {
             let owner = asked.find(state, books, &caller)?;
             let view = LedgerView { app, state, books };
             let is_own = |of: Account| match of {
-                Account::Receivable(project) | Account::Adjustments(project) => {
+                Account::Receivable(project) | Account::Adjustments(project) | Account::ProjectPrepaid(project) => {
                     owner.project.is_none_or(|wanted| wanted == project)
                         && owner.tenant.is_none_or(|wanted| view.tenant_of(project) == Some(wanted))
                 }
-                Account::Invoiced(tenant) => {
+                Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => {
                     owner.project.is_none() && owner.tenant.is_none_or(|wanted| wanted == tenant)
                 }
                 _ => owner.tenant.is_none() && owner.project.is_none() && sees_all(&caller),
