@@ -267,6 +267,9 @@ pub struct Invoice {
     pub issued_at: When,
     /// When it is due.
     pub due_at: When,
+    /// What prepaid credit pays of it. Absent if none does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prepaid: Option<LedgerAmount>,
     /// What is still owed.
     pub owed: LedgerAmount,
     /// Whether it is paid.

@@ -28,6 +28,7 @@ mod once;
 mod openapi;
 mod page;
 mod patch;
+mod prepaid;
 mod problem;
 mod quantity;
 mod quota;
@@ -84,9 +85,10 @@ pub use lease::{
 };
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
-    AccountKind, AllocationState, AttemptEnd, CeilingMode, CustodyState, Domain, EntryKind, InvoiceStatus, LeaseState,
-    Level, Measure, PeriodState, PoolAccess, Priority, QuarantineCause, ResourceKind as Kind, RevokeReason, Role,
-    Sensitivity, Strategy, TeardownMode as Teardown, WasteClass, WasteOrder, WhenOverQuota,
+    AccountKind, AllocationState, AttemptEnd, CeilingMode, CreditSource, CustodyState, Domain, EntryKind,
+    InvoiceStatus, LeaseState, Level, Measure, PeriodState, PoolAccess, PrepaidAction, PrepaidState, Priority,
+    QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
+    WasteClass, WasteOrder, WhenOverQuota,
 };
 pub use ledger::{
     CorrectionPut, DraftLine, DraftPayer, ExplainedLease, ExplainedPrice, LedgerAmount, LedgerBalance,
@@ -98,6 +100,10 @@ pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zo
 pub use openapi::openapi;
 pub use page::Changed;
 pub use patch::Patch;
+pub use prepaid::{
+    CreditEnd, FundsText, NewTopUp, PrepaidAccount, PrepaidCredit, PrepaidList, PrepaidPolicy, PrepaidPolicyChange,
+    PrepaidPut,
+};
 pub use problem::{PROBLEM_JSON, Problem};
 pub use quantity::Quantity;
 pub use quota::{

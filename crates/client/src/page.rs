@@ -44,6 +44,7 @@ pages! {
     PeriodList { "periods": api::Period }
     InvoiceList { "invoices": api::InvoiceHead }
     PaymentList { "payments": api::Payment }
+    PrepaidList { "accounts": api::PrepaidAccount }
     LeaseList { "leases": api::Lease }
     AllocationList { "allocations": api::Allocation }
     TokenList { "tokens": api::Token }

@@ -282,6 +282,7 @@ refusals! {
     TopUpExists { sequence: u64 } Conflict "top_up_exists" "a credit with this reference was added already, as record {sequence}; use another reference for another one",
     BadTopUp { max: Steps } Invalid "bad_top_up" "a credit must be above zero and at most {max}",
     CreditExpired { at: Instant } Invalid "credit_expired" "the credit would have expired at {at} already; choose a later instant, or none",
+    NoPrepaidAccount Conflict "no_prepaid_account" "there is no prepaid credit in this currency; add some first, then say what happens when it comes to its end",
     TooManyCredits { limit: usize } Conflict "too_many_credits" "the account has {limit} credits that are not used up, which is the limit",
     UnknownCredit { credit: u64 } NotFound "unknown_credit" "the account has no credit {credit} of which anything is left",
     BadPrepaidThreshold { max: Steps } Invalid "bad_prepaid_threshold" "the threshold must not be negative, and at most {max}",

@@ -17,6 +17,7 @@ pub(crate) mod journal;
 pub(crate) mod key;
 pub(crate) mod lease;
 pub(crate) mod ledger;
+pub(crate) mod prepaid;
 pub(crate) mod quota;
 pub(crate) mod rate;
 pub(crate) mod remote;

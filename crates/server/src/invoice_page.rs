@@ -53,6 +53,8 @@ pub(crate) const NAMES: &[&str] = &[
     "is_paid",
     "is_overdue",
     "paid",
+    "prepaid",
+    "is_settled",
     "owed",
     "settled_through",
 ];
@@ -250,7 +252,9 @@ fn values(issuer: &Issuer, figures: &InvoiceFigures, issued: Option<&api::Invoic
         .filter(|tax| steps(&tax.tax) != Steps::ZERO || figures.taxes.len() > 1)
         .map(|tax| json!({ "percent": percent(&tax.rate), "taxed_net": money(&tax.net), "tax": money(&tax.tax) }))
         .collect();
-    let paid = issued.map(|invoice| Steps(steps(&figures.total).0 - steps(&invoice.owed).0));
+    let prepaid = issued.and_then(|invoice| invoice.prepaid.as_ref());
+    let by_credit = prepaid.map_or(Steps::ZERO, steps);
+    let paid = issued.map(|invoice| Steps(steps(&figures.total).0 - steps(&invoice.owed).0 - by_credit.0));
     let status = |wanted: api::InvoiceStatus| issued.is_some_and(|invoice| invoice.status == wanted);
     json!({
         "title": title,
@@ -276,6 +280,8 @@ fn values(issuer: &Issuer, figures: &InvoiceFigures, issued: Option<&api::Invoic
         "net": money(&figures.net),
         "taxes": taxes,
         "total": money(&figures.total),
+        "prepaid": prepaid.map(money),
+        "is_settled": prepaid.is_some() || paid.is_some_and(|paid| paid != Steps::ZERO),
         "paid": paid.filter(|paid| *paid != Steps::ZERO).map(|paid| money(&LedgerAmount(paid.to_string()))),
         "owed": issued.map(|invoice| money(&invoice.owed)),
         "is_paid": status(api::InvoiceStatus::Paid),

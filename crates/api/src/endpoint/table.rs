@@ -285,6 +285,14 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             ] => 200 PaymentList }
     record_payment { "Record a payment; the same reference with the same payment returns the first answer"
         Post "/api/v1/payments" for LEDGER_KEEPERS body NewPayment => 201 PaymentPut }
+    list_prepaid { "List prepaid credit: what is left, what is reserved, and the credits"
+        Get "/api/v1/prepaid" for LEDGER_READERS query[tenant (project of_project) currency page] => 200 PrepaidList }
+    top_up { "Add prepaid credit; the same reference with the same figures returns the first answer"
+        Post "/api/v1/prepaid/top-ups" for LEDGER_KEEPERS body NewTopUp => 201 PrepaidPut }
+    put_prepaid_policy { "Set when prepaid credit is low, and what happens when it comes to its end"
+        Put "/api/v1/prepaid/policy" for LEDGER_KEEPERS body PrepaidPolicyChange => 200 PrepaidPut }
+    end_credit { "End a credit: what is not spent of it lapses now"
+        Post "/api/v1/prepaid/ended-credits" for LEDGER_KEEPERS body CreditEnd => 200 PrepaidPut }
     show_tax_rate { "Show the tax rates of a tenant"
         Get "/api/v1/tenants/" {tenant} "/tax-rate" for INVOICE_READERS => 200 TaxRates }
     set_tax_rate { "Set the tax rate of a tenant from a month on"

@@ -367,5 +367,38 @@ pub(super) const KINDS: &[Kind] = &[
         &["currency", "amount=paid_amount", "invoice=paid_invoice", "reference", "received_at"],
     ),
     kind("tax_rate.put", "The tax rate of a tenant was set.", &["tenant", "from=from_month", "rate"]),
+    kind(
+        "prepaid.topped_up",
+        "Prepaid credit was added to the account of the project, or of the tenant if there is none.",
+        &[
+            "currency",
+            "credit",
+            "amount=credit_amount",
+            "priority=credit_priority",
+            "expires_at=maybe_expires_at",
+            "source",
+            "reference=credit_reference",
+        ],
+    ),
+    kind(
+        "prepaid.policy_put",
+        "It was set when prepaid credit is low, and what happens when it comes to its end.",
+        &["currency", "low_below", "window", "low", "pending", "depleted", "grace=prepaid_grace"],
+    ),
+    kind(
+        "prepaid.lapsed",
+        "A credit expired or was ended; what was not spent of it is gone.",
+        &["currency", "credit", "amount=lapsed_amount"],
+    ),
+    kind(
+        "prepaid.changed",
+        "Prepaid credit went from one state to another.",
+        &["currency", "from=from_state", "to=to_state", "balance", "action=prepaid_action"],
+    ),
+    kind(
+        "prepaid.applied",
+        "Prepaid credit paid for an invoice.",
+        &["currency", "invoice=credited_invoice", "month", "amount=applied_amount", "credited", "uncovered"],
+    ),
     kind("unknown", "A record of a kind that this version does not know.", &["kind_code", "bytes=unknown_bytes"]),
 ];

@@ -70,7 +70,9 @@ impl Draft<'_> {
     }
 
     pub(super) fn put_prepaid_policy(&mut self, put: &PutPrepaidPolicy) -> Result<(), Refusal> {
-        self.prepaid_owner(put.tenant, put.project)?;
+        let scope = self.prepaid_owner(put.tenant, put.project)?;
+        // An account without any credit would be depleted at once.
+        self.state().prepaid_account((scope, put.currency)).ok_or(Refusal::NoPrepaidAccount)?;
         let policy = put.policy;
         if policy.low_below < Steps::ZERO || policy.low_below > PREPAID_AMOUNT_MAX {
             return Err(Refusal::BadPrepaidThreshold { max: PREPAID_AMOUNT_MAX });

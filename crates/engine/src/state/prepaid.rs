@@ -246,7 +246,6 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let key = key_of(record, put.currency)?;
-        self.open_prepaid(key, record.identity.tenant.ok_or("a policy without an owner")?);
         self.prepaids.get_mut(key).ok_or(NO_ACCOUNT)?.policy = put.policy;
         self.touch(key, to);
         Ok(())

@@ -189,6 +189,11 @@ fn histories_go_everywhere() {
         "period.closed",
         "payment.recorded",
         "tax_rate.put",
+        "prepaid.topped_up",
+        "prepaid.policy_put",
+        "prepaid.lapsed",
+        "prepaid.changed",
+        "prepaid.applied",
     ];
     let mut missed: BTreeSet<&str> = Body::KINDS.iter().map(|(_, word)| *word).collect();
     missed.retain(|word| !elsewhere.contains(word));

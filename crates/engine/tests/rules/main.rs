@@ -36,6 +36,7 @@ mod placement;
 mod plans;
 mod pool_access;
 mod preemption;
+mod prepaid;
 mod prices;
 mod protection;
 mod queue;
@@ -53,8 +54,17 @@ mod windows;
 
 /// For `bad_input`: the codes of refusals that other files reach.
 fn codes_elsewhere() -> Vec<&'static str> {
-    [&quota_scopes::CODES[..], windows::CODES, losses::CODES, claims::CODES, holds::CODES, own_evictions::CODES, LEDGER]
-        .concat()
+    [
+        &quota_scopes::CODES[..],
+        windows::CODES,
+        losses::CODES,
+        claims::CODES,
+        holds::CODES,
+        own_evictions::CODES,
+        prepaid::CODES,
+        LEDGER,
+    ]
+    .concat()
 }
 
 /// What is posted is computed from the books, so that these are reached in `books/tests/ledger`.

@@ -8,6 +8,7 @@ use super::claim::ClaimCommand;
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
 use super::ledger::{InvoiceCommand, LedgerCommand, PaymentCommand, PeriodCommand, TaxCommand};
+use super::prepaid::PrepaidCommand;
 use super::quota::QuotaCommand;
 use super::rate::RateCommand;
 use super::settings::SettingsCommand;
@@ -83,6 +84,9 @@ pub(crate) enum RemoteCommand {
     /// Record and list payments of tenants
     #[command(subcommand)]
     Payment(PaymentCommand),
+    /// Show and add prepaid credit, and say what happens when it comes to its end
+    #[command(subcommand)]
+    Prepaid(Box<PrepaidCommand>),
     /// Show and set the tax rates of tenants
     #[command(subcommand)]
     Tax(TaxCommand),

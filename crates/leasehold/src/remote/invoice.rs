@@ -173,6 +173,7 @@ fn one(session: &Session, invoice: &Invoice) -> String {
         .add("issued", day(invoice.issued_at))
         .add("due", day(invoice.due_at))
         .add("status", session.paint.paint(style(invoice.status), &invoice.status.to_string()))
+        .maybe("prepaid", invoice.prepaid.as_ref().map(|paid| format!("{} {}", money(paid), of.currency)))
         .add("owed", format!("{} {}", money(&invoice.owed), of.currency));
     format!("{}\n{}", head.text(session.paint), figures(session, of))
 }

@@ -24,6 +24,7 @@ mod node;
 mod pairs;
 mod patch;
 mod period;
+mod prepaid;
 mod quota;
 mod quote;
 mod rate;
@@ -82,6 +83,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Period(command) => period::run(session, command).await?,
         RemoteCommand::Invoice(command) => invoice::invoice(session, command).await?,
         RemoteCommand::Payment(command) => invoice::payment(session, command).await?,
+        RemoteCommand::Prepaid(command) => prepaid::run(session, *command).await?,
         RemoteCommand::Tax(command) => invoice::tax(session, command).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,

@@ -162,6 +162,14 @@ fn causes() -> impl Strategy<Value = DenyCause> {
             requested,
             limit
         }),
+        (any::<bool>(), words(PrepaidState::ALL), any::<i64>(), u64s()).prop_map(
+            |(of_tenant, state, available, requested)| DenyCause::Prepaid {
+                of_tenant,
+                state,
+                available: Funds(available.into()),
+                requested: Amount(requested.into()),
+            }
+        ),
         (quotas(), instants()).prop_map(|(quota, ends_at)| DenyCause::BurstOver { quota, ends_at }),
         (apps(), amounts(), amounts(), amounts(), amounts()).prop_map(
             |(app_instance, spent, reserved, requested, amount)| DenyCause::Ceiling {

@@ -133,12 +133,12 @@ fn funds() -> impl Strategy<Value = Funds> {
     (-(1i128 << 120)..1i128 << 120).prop_map(Funds)
 }
 
-fn word<T: Words + std::fmt::Debug>() -> impl Strategy<Value = T> {
-    proptest::sample::select(T::ALL)
+fn actions() -> impl Strategy<Value = PrepaidAction> {
+    words(PrepaidAction::ALL)
 }
 
 fn policies() -> impl Strategy<Value = PrepaidPolicy> {
-    (steps(), u64s(), word(), word(), word(), option::of(u64s())).prop_map(
+    (steps(), u64s(), actions(), actions(), actions(), option::of(u64s())).prop_map(
         |(low_below, window, low, pending, depleted, grace)| PrepaidPolicy {
             low_below,
             window: Span(window),
@@ -152,11 +152,10 @@ fn policies() -> impl Strategy<Value = PrepaidPolicy> {
 
 fn prepaid() -> BoxedStrategy<Body> {
     prop_oneof![
-        ((currencies(), u64s(), steps(), u32s()), (option::of(instants()), word(), names())).prop_map(
-            |((currency, credit, amount, priority), (expires_at, source, reference))| {
+        ((currencies(), u64s(), steps(), u32s()), (option::of(instants()), words(CreditSource::ALL), names()))
+            .prop_map(|((currency, credit, amount, priority), (expires_at, source, reference))| {
                 PrepaidToppedUp { currency, credit, amount, priority, expires_at, source, reference }.into()
-            }
-        ),
+            }),
         (currencies(), policies()).prop_map(|(currency, policy)| PrepaidPolicyPut { currency, policy }.into()),
         (currencies(), u64s(), steps()).prop_map(|(currency, credit, amount)| PrepaidLapsed {
             currency,
@@ -164,9 +163,9 @@ fn prepaid() -> BoxedStrategy<Body> {
             amount
         }
         .into()),
-        (currencies(), word(), word(), funds(), word()).prop_map(|(currency, from, to, balance, action)| {
-            PrepaidChanged { currency, from, to, balance, action }.into()
-        }),
+        (currencies(), words(PrepaidState::ALL), words(PrepaidState::ALL), funds(), actions()).prop_map(
+            |(currency, from, to, balance, action)| { PrepaidChanged { currency, from, to, balance, action }.into() }
+        ),
         (currencies(), invoices(), months(), steps(), steps(), steps()).prop_map(
             |(currency, invoice, month, amount, credited, uncovered)| {
                 PrepaidApplied { currency, invoice, month, amount, credited, uncovered }.into()

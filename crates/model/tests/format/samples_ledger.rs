@@ -55,10 +55,9 @@ pub(super) fn bodies() -> Vec<Body> {
         Account::Tax,
         Account::CashClearing,
         Account::OperatorLoss,
-        Account::TenantPrepaid(TenantNo(2)),
-        Account::ProjectPrepaid(ProjectNo(300)),
-        Account::ExpiredCredits,
     ];
+    let prepaid_accounts =
+        [Account::TenantPrepaid(TenantNo(2)), Account::ProjectPrepaid(ProjectNo(300)), Account::ExpiredCredits];
     vec![
         LedgerOpened { from: NEW_YEAR }.into(),
         LedgerPosted {
@@ -160,7 +159,7 @@ pub(super) fn bodies() -> Vec<Body> {
         .into(),
         TaxRatePut { tenant: TenantNo(2), from: january(), rate: Decimal(BILLION * 19 / 100) }.into(),
         PrepaidToppedUp {
-            currency: Currency::parse("EUR").expect("a currency"),
+            currency: Currency::DEFAULT,
             credit: 1,
             amount: Steps(5_000_000),
             priority: 10,
@@ -170,7 +169,7 @@ pub(super) fn bodies() -> Vec<Body> {
         }
         .into(),
         PrepaidPolicyPut {
-            currency: Currency::parse("EUR").expect("a currency"),
+            currency: Currency::DEFAULT,
             policy: PrepaidPolicy {
                 low_below: Steps(1_000_000),
                 window: Span::from_secs(86_400),
@@ -181,10 +180,9 @@ pub(super) fn bodies() -> Vec<Body> {
             },
         }
         .into(),
-        PrepaidLapsed { currency: Currency::parse("EUR").expect("a currency"), credit: 1, amount: Steps(250_000) }
-            .into(),
+        PrepaidLapsed { currency: Currency::DEFAULT, credit: 1, amount: Steps(250_000) }.into(),
         PrepaidChanged {
-            currency: Currency::parse("EUR").expect("a currency"),
+            currency: Currency::DEFAULT,
             from: PrepaidState::Low,
             to: PrepaidState::Depleted,
             balance: Funds(-1_500_000_001),
@@ -192,13 +190,29 @@ pub(super) fn bodies() -> Vec<Body> {
         }
         .into(),
         PrepaidApplied {
-            currency: Currency::parse("EUR").expect("a currency"),
+            currency: Currency::DEFAULT,
             invoice: InvoiceNo { series: InvoiceSeries::Invoice, number: 12 },
             month: january(),
             amount: Steps(4_750_001),
             credited: Steps(4_750_000),
             uncovered: Steps(3),
         }
+        .into(),
+        LedgerAdjusted {
+            currency: Currency::DEFAULT,
+            month: january(),
+            original_month: january(),
+            previous: None,
+            legs: prepaid_accounts.into_iter().map(|account| Leg { account, amount: Steps(1) }).collect(),
+            reason: name("accounts of prepaid credit"),
+        }
+        .into(),
+        super::denied(DenyCause::Prepaid {
+            of_tenant: true,
+            state: PrepaidState::Low,
+            available: Funds(-1_500_000_001),
+            requested: Amount(2_000_000_000),
+        })
         .into(),
     ]
 }

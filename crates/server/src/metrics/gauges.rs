@@ -75,6 +75,11 @@ pub(super) fn ledger(page: &mut Page, now: &Now, figures: LedgerFigures) {
         .set(u64::from(figures.failing));
     page.gauge("ledger_period_closing", "1 while a month is being closed.").set(u64::from(closing));
     page.gauge("ledger_invoices", "Invoices and credit notes that were issued.").set(invoices);
+    let in_state = |wanted| now.read(|state| state.prepaid_accounts().filter(|(_, of)| of.state == wanted).count());
+    let prepaid = page.gauge("prepaid_accounts", "Accounts with prepaid credit, by state.");
+    for state in leasehold_model::PrepaidState::ALL {
+        prepaid.with([("state", state.word())], in_state(*state) as u64);
+    }
     page.gauge("ledger_disputes", "Entries that are disputed.").set(disputes);
     page.gauge("ledger_corrected_lines_changed", "Entries that changed a line after it had been corrected by hand.")
         .set(figures.changed_after_correction);

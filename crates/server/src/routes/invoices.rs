@@ -247,6 +247,7 @@ fn find(app: &App, books: &Books, caller: &Caller, text: &str) -> Result<api::In
             kind: kind(head.number),
             issued_at: When(head.issued_at),
             due_at: When(head.due_at),
+            prepaid: Some(books.prepaid_on(head.number)).filter(|of| *of != Steps::ZERO).map(amount),
             owed: amount(owed),
             status: status(owed, head.due_at, app.time()),
             sequence: head.sequence,

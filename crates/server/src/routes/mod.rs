@@ -26,6 +26,7 @@ mod operation;
 mod page;
 mod payments;
 mod periods;
+mod prepaid;
 mod quotas;
 mod quote;
 mod rates;
@@ -64,8 +65,8 @@ mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
         corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*, keys::*, leases::*,
-        ledger::*, operation::*, payments::*, periods::*, quotas::*, quote::*, rates::*, status::*, tenancy::*,
-        tokens::*, usage::*, waste::*, windows::*,
+        ledger::*, operation::*, payments::*, periods::*, prepaid::*, quotas::*, quote::*, rates::*, status::*,
+        tenancy::*, tokens::*, usage::*, waste::*, windows::*,
     };
 }
 

@@ -4,6 +4,7 @@
 mod custody;
 pub(crate) mod invariants;
 mod pending;
+mod prepaid;
 mod prices;
 mod random_scope;
 mod script;

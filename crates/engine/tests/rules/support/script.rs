@@ -389,6 +389,9 @@ impl Story {
             "card" => Command::PutRateCard(self.put_card(line)),
             "policy" => Command::PutChargePolicy(self.put_policy(line)),
             "ceiling" => Command::PutCeiling(self.put_ceiling(line)),
+            "ledger" | "topup" | "prepaid" | "endcredit" | "posted" | "settled" | "adjusted" => {
+                self.prepaid(verb, line)
+            }
             "uncap" => Command::DeleteCeiling(self.delete_ceiling(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),

@@ -119,6 +119,9 @@ impl Names {
                         WaitReason::Quota(DenyCause::Ceiling { spent, reserved, requested, amount, .. }) => {
                             format!("money: spent {spent}, reserved {reserved}, requested {requested} of {amount}")
                         }
+                        WaitReason::Quota(DenyCause::Prepaid { available, requested, .. }) => {
+                            format!("prepaid: available {available}, requested {requested}")
+                        }
                         WaitReason::Quota(_) => "burst".to_owned(),
                         WaitReason::Victims { nodes } => {
                             let names: Vec<String> = nodes.iter().map(|n| self::node(state, *n).to_string()).collect();
@@ -151,6 +154,7 @@ impl Names {
                     line(&mut text, format!("{number} place {}: {reason}{by}{protection}", waits.position));
                 }
             }
+            "prepaid" => super::prepaid::show(state).into_iter().for_each(|one| line(&mut text, one)),
             "ceilings" => {
                 for ceiling in state.ceilings() {
                     let project = state.project(ceiling.scope.project).map_or("?", |project| project.name.as_str());
@@ -334,6 +338,10 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             DenyCause::Capacity { class: of, requested, most_free } => {
                 format!("denied: {} requested {requested}, most free {most_free}", class(state, of))
             }
+            DenyCause::Prepaid { of_tenant, state, available, requested } => {
+                let of = if of_tenant { " of the tenant" } else { "" };
+                format!("denied: prepaid{of} {state}, available {available}, requested {requested}")
+            }
             DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => {
                 let of = app_instance.map_or_else(String::new, |app| format!(" of {app}"));
                 format!("denied: ceiling{of} {amount}, spent {spent}, reserved {reserved}, requested {requested}")
@@ -457,7 +465,7 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("{} is protected on {}", names.allocation(of.allocation), nodes.join(" "))
         }
         Body::ReservationDropped(of) => format!("nothing is kept for {} any more", names.allocation(of.allocation)),
-        other => other.word().to_owned(),
+        other => super::prepaid::tell(other).unwrap_or_else(|| other.word().to_owned()),
     };
     let who = record.identity.tenant.map_or("-".to_owned(), |no| tenant(state, no));
     let why = record.reason.map_or(String::new(), |reason| format!(" ({})", reason.word()));
