@@ -25,6 +25,11 @@ fn every_kind_of_record_is_there() {
         "period.closed",
         "payment.recorded",
         "tax_rate.put",
+        "prepaid.topped_up",
+        "prepaid.policy_put",
+        "prepaid.lapsed",
+        "prepaid.changed",
+        "prepaid.applied",
     ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");
