@@ -83,6 +83,10 @@ pub(crate) struct ProblemMembers {
     class: Option<String>,
     /// The most that is free on one node.
     most_free: Option<String>,
+    /// State of the prepaid credit.
+    state: Option<String>,
+    /// What new work may cost.
+    available: Option<String>,
     /// Name of the node.
     node: Option<String>,
     /// Why the node takes no work.

@@ -32,9 +32,9 @@ impl Draft<'_> {
 
     pub(super) fn request_lease(&mut self, request: &RequestLease) -> Result<(), Refusal> {
         let asks = self.request_context().check(request)?;
-        let lowered = self.lowered(request);
-        let request = lowered.as_ref().unwrap_or(request);
         let context = self.request_context();
+        let lowered = context.lowered(request);
+        let request = lowered.as_ref().unwrap_or(request);
         match context.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
@@ -84,16 +84,6 @@ impl Draft<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The request with the lowest priority, if prepaid credit is to be spared.
-    fn lowered(&self, request: &RequestLease) -> Option<RequestLease> {
-        let (tenant, project) = (self.identity.tenant?, self.identity.project?);
-        let priority = self.state().priority_now(tenant, project, request.priority);
-        (priority != request.priority).then(|| {
-            let ttl = request.ttl.min(self.state().longest_ttl(request.pool, priority));
-            RequestLease { priority, ttl, ..request.clone() }
-        })
     }
 
     /// Checks the TTL of a renewal against the pool. The limit on the lifetime is checked elsewhere.
@@ -213,6 +203,16 @@ impl<'a> RequestContext<'a> {
         self.check_priority(request.priority)?;
         self.check_sensitive(request.sensitive, request.node)?;
         Ok(())
+    }
+
+    /// The request with the lowest priority, if prepaid credit is to be spared.
+    pub(crate) fn lowered(&self, request: &RequestLease) -> Option<RequestLease> {
+        let (tenant, project) = (self.identity.tenant?, self.identity.project?);
+        let priority = self.view.priority_now(tenant, project, request.priority);
+        (priority != request.priority).then(|| {
+            let ttl = request.ttl.min(self.view.longest_ttl(request.pool, priority));
+            RequestLease { priority, ttl, ..request.clone() }
+        })
     }
 
     /// Checks that the tenant, the project and the user exist and belong together.

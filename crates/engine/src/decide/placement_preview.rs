@@ -20,6 +20,8 @@ impl View<'_> {
     ) -> Result<Explained, Refusal> {
         let context = RequestContext::new(*self, now, identity);
         let asks = context.check(request)?;
+        let lowered = context.lowered(request);
+        let request = lowered.as_ref().unwrap_or(request);
         let ask = context.ask(request, &asks);
         Ok(self.explain(&Wanted::one(&ask, &self.node_quotas(&ask)), &|_| None, top))
     }

@@ -299,14 +299,18 @@ impl Engine {
         let number = u32::try_from(due.id()).expect("account numbers fit 32 bits");
         let Some(key) = self.state.prepaids.key_of(number) else { return false };
         let at = due.due();
-        let left = self.state.credits_left(key, at);
-        let Some(credit) = left.iter().find(|credit| credit.expires_at == Some(at)) else { return false };
+        let account = self.state.prepaids.get(key).expect("the account has a key");
+        let due_now = account.credits.all().iter().find(|credit| credit.expires_at == Some(at));
+        let Some(credit) = due_now.map(|credit| credit.number) else { return false };
+        // Also if it is used up: what is given back later is no part of it.
+        let left = self.state.credits_left(key, at).into_iter().find(|left| left.number == credit);
+        let amount = left.map_or(Steps::ZERO, |left| left.left.whole_steps());
         let project = match key.0 {
             PrepaidScope::Project(project) => Some(project),
             PrepaidScope::Tenant(_) => None,
         };
-        let tenant = self.state.prepaids.get(key).expect("the account has a key").tenant;
-        let body = PrepaidLapsed { currency: key.1, credit: credit.number, amount: credit.left.whole_steps() };
+        let tenant = account.tenant;
+        let body = PrepaidLapsed { currency: key.1, credit, amount };
         let identity = Identity::default();
         let mut draft = self.prepaid_draft(now, &identity, out);
         draft.emit_of((tenant, project), body, |record| record.effective_at = at);

@@ -81,9 +81,11 @@ impl Credits {
         self.all.iter().find(|credit| credit.number == number)
     }
 
-    /// Removes a credit that lapsed. What is less than a step of it stays.
+    /// Removes a credit that lapsed. What is less than a step of it stays. One that is used up is not there any more.
     pub(crate) fn lapse(&mut self, number: u64, amount: Steps) -> Option<()> {
-        let place = self.all.iter().position(|credit| credit.number == number)?;
+        let Some(place) = self.all.iter().position(|credit| credit.number == number) else {
+            return (amount == Steps::ZERO).then_some(());
+        };
         let rest = self.all.remove(place).left.minus(amount.into());
         self.returned = self.returned.plus(rest);
         (rest >= Funds::ZERO).then_some(())

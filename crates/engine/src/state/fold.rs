@@ -411,7 +411,7 @@ impl State {
 
     fn prices_changed(&mut self, to: &mut impl Follower) {
         if !self.prepaids.is_empty() {
-            self.reprice_meters();
+            self.reprice_prepaid(to);
         }
         if !self.ceilings.is_empty() || !self.prepaids.is_empty() {
             to.recheck_queue();

@@ -104,11 +104,16 @@ impl State {
     }
 
     /// Opens an account unless there is one, and begins to meter those who use it.
-    fn open_prepaid(&mut self, key: PrepaidKey, tenant: TenantNo) {
+    fn open_prepaid(&mut self, key: PrepaidKey, tenant: TenantNo, to: &mut impl Follower) {
         if self.prepaids.get(key).is_some() {
             return;
         }
         self.prepaids.open(key, tenant);
+        // The tenant's account no longer pays for the project.
+        let common = (PrepaidScope::Tenant(tenant), key.1);
+        if self.prepaids.get(common).is_some() {
+            self.touch(common, to);
+        }
         let mut prepaids = std::mem::take(&mut self.prepaids);
         self.fill_meters(&mut prepaids, |of| of == key);
         self.prepaids = prepaids;
@@ -191,6 +196,14 @@ impl State {
         Ok(())
     }
 
+    /// Prices have changed, and with them how fast credit is used.
+    pub(super) fn reprice_prepaid(&mut self, to: &mut impl Follower) {
+        self.reprice_meters();
+        for (key, _) in self.prepaids.iter() {
+            self.touch(key, to);
+        }
+    }
+
     /// An hour is settled: what was used before its end is posted.
     pub(super) fn advance_meters(&mut self, through: Instant, to: &mut impl Follower) {
         if self.prepaids.is_empty() {
@@ -214,7 +227,7 @@ impl State {
     ) -> Folded {
         let key = key_of(record, topped.currency)?;
         let tenant = record.identity.tenant.ok_or("prepaid credit without an owner")?;
-        self.open_prepaid(key, tenant);
+        self.open_prepaid(key, tenant, to);
         let spent = self.spent(key, record.stamp);
         let account = self.prepaids.get_mut(key).ok_or(NO_ACCOUNT)?;
         if topped.credit != account.credits.numbers + 1 {

@@ -112,3 +112,30 @@ fn control_planes_are_told_apart() {
     tells(&daemon.run("usage --by control_plane").ok(), &["control_plane", "true", "false"]);
     assert_eq!(daemon.json("usage --control-plane true")["lines"].as_array().map(Vec::len), Some(1));
 }
+
+#[test]
+fn credit_is_paid_in_advance_shown_and_ended() {
+    let daemon = Daemon::with_cluster();
+    let order = "prepaid top-up 5000 --tenant physics --reference order-1";
+    tells(&daemon.run(order).ok(), &["physics", "enough", "5000.00 EUR", "never"]);
+    tells(&daemon.run(order).ok(), &["5000.00 EUR"]);
+    refuses(&daemon.run("prepaid top-up 4000 --tenant physics --reference order-1"), 1, "top_up_exists");
+    refuses(&daemon.run("prepaid top-up -1 --tenant physics --reference order-2"), 1, "bad_top_up");
+    refuses(&daemon.run("prepaid top-up 1 --reference order-2"), 2, "usage");
+    refuses(&daemon.run("prepaid policy --project lattice --low-below 1"), 1, "no_prepaid_account");
+    let gift = "prepaid top-up 10 --project lattice --tenant physics --reference welcome --source granted --expires 1h";
+    tells(&daemon.run(gift).ok(), &["lattice", "10.00 EUR"]);
+    let policy = "prepaid policy --project lattice --low-below 20 --window 1h --low alert --depleted drain --grace 5m";
+    tells(&daemon.run(policy).ok(), &["low: alert", "below 20.00 EUR", "within 1h", "drain, grace 5m"]);
+    tells(
+        &daemon.run("prepaid list").ok(),
+        &["physics", "all without their own", "lattice", "low", "5000.00", "10.00"],
+    );
+    tells(&daemon.run("prepaid show --tenant physics").ok(), &["5000.00 EUR"]);
+    // A GPU costs 0.01 EUR a second: ten minutes of two cost 12.
+    let request = daemon.run("lease request --gpu 2 --ttl 10m --tenant physics --project lattice");
+    refuses(&request, 1, "prepaid_not_covered");
+    tells(&daemon.run("prepaid end 1 --project lattice").ok(), &["depleted: drain", "lapsed"]);
+    refuses(&daemon.run("prepaid end 1 --project lattice"), 1, "unknown_credit");
+    tells(&daemon.run("ledger entries --tenant physics --kind top_up").ok(), &["top_up", "order-1"]);
+}

@@ -20,6 +20,7 @@ mod fairness;
 mod ledger;
 mod past;
 mod placement;
+mod prepaid;
 mod quotas;
 mod rates;
 mod reports;
