@@ -22,18 +22,6 @@ pub(crate) enum StoredBody {
     Paid(PaymentRecorded),
 }
 
-impl StoredEntry {
-    /// The previous record of the same payer.
-    pub(crate) fn previous(&self) -> Option<u64> {
-        match &self.body {
-            StoredBody::Posted(body) => body.previous,
-            StoredBody::Corrected(body) => body.previous,
-            StoredBody::Adjusted(body) => body.previous,
-            StoredBody::Invoiced(_) | StoredBody::Paid(_) => None,
-        }
-    }
-}
-
 impl Field for StoredEntry {
     fn put(&self, out: &mut Vec<u8>) {
         self.stamp.put(out);
