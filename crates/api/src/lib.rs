@@ -38,6 +38,7 @@ mod settings;
 mod status;
 mod tenancy;
 mod time;
+mod timeline;
 mod token;
 mod weights;
 mod window;
@@ -121,6 +122,7 @@ pub use tenancy::{
     UserList, UserPut,
 };
 pub use time::{Ttl, When};
+pub use timeline::{Timeline, TimelineInvoice, TimelineInvoiceLine, TimelineKind, TimelineStep, TimelineUsage};
 pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

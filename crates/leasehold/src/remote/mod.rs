@@ -35,6 +35,7 @@ mod session;
 mod settings;
 mod status;
 mod tenancy;
+mod timeline;
 mod times;
 mod token;
 mod units;
@@ -83,6 +84,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Invoice(command) => invoice::invoice(session, command).await?,
         RemoteCommand::Payment(command) => invoice::payment(session, command).await?,
         RemoteCommand::Tax(command) => invoice::tax(session, command).await?,
+        RemoteCommand::Timeline(args) => timeline::run(session, args).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,
     }
