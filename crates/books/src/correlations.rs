@@ -43,23 +43,25 @@ fn hash_of(id: u128) -> u64 {
 impl Books {
     /// Adds the request of a record to the index, if it was given an ID.
     pub(crate) fn index_correlation(&mut self, record: &Record) {
+        let (index, stories) = (&mut self.correlations, &self.stories.open);
         let mut add = |id: Option<u128>, sequence: u64, denied: Option<ProjectNo>| {
             let (Some(id), Some(tenant)) = (id, record.identity.tenant) else { return };
             // A denial is kept nowhere else, so that its owner and its time are in the index.
             let (project, at) = denied.map_or((0, 0), |project| (u64::from(project.0) + 1, record.stamp.0));
-            self.correlations.add([hash_of(id), tenant.0.into(), sequence, project, at]);
+            index.add([hash_of(id), tenant.0.into(), sequence, project, at]);
         };
         if let Body::AllocationSubmitted(one) = &record.body {
             add(one.spec.correlation, record.sequence, None);
         } else if let Body::AllocationDenied(one) = &record.body {
             add(one.spec.correlation, record.sequence, record.identity.project);
         } else if let Body::Granted(one) = &record.body {
-            // The leases of an allocation share its ID.
-            if one.allocation.is_none() {
+            let open = one.allocation.and_then(|allocation| stories.get(&allocation));
+            // The leases of an allocation share its ID, and are found with it.
+            if open.is_none_or(|story| story.spec.correlation != one.correlation) {
                 add(one.correlation, record.sequence, None);
             }
         } else if let Body::AllocationChanged(one) = &record.body {
-            let before = self.stories.open.get(&one.allocation).and_then(|story| story.spec.correlation);
+            let before = stories.get(&one.allocation).and_then(|story| story.spec.correlation);
             if one.spec.correlation != before {
                 add(one.spec.correlation, one.allocation.0, None);
             }

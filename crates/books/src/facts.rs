@@ -4,12 +4,12 @@ use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
 use crate::finder::Finder;
 use crate::ledger::LedgerBook;
-use crate::losses::EndedClaim;
+use crate::losses::{EndCorrection, EndedClaim};
 use crate::names::Names;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
 use crate::reserved::Reserved;
-use crate::row::{Ending, Row};
+use crate::row::Row;
 use crate::runs::Runs;
 use crate::stays::Stays;
 use crate::store::{ROWS, Store};
@@ -151,8 +151,8 @@ pub struct Books {
     pub(crate) stories: Stories,
     /// Requests by the correlation ID that they were given; see `correlations.rs`.
     pub(crate) correlations: Runs,
-    /// The records that corrected the ends of leases in chunks.
-    pub(crate) end_corrections: BTreeMap<LeaseNo, Ending>,
+    /// The records that corrected the ends of leases.
+    pub(crate) end_corrections: BTreeMap<LeaseNo, EndCorrection>,
     pub(crate) store: Store,
 }
 

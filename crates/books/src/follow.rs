@@ -94,9 +94,8 @@ impl Books {
                 self.ended_claims.remove(&wiped.node);
             }
             Body::EndsCorrected(corrected) => {
+                corrected.leases.0.iter().for_each(|lease| self.note_correction(*lease, record));
                 self.correct_ends(&corrected.leases.0, record.effective_at)?;
-                let by = Ending { sequence: record.sequence, at: record.stamp };
-                self.end_corrections.extend(corrected.leases.0.iter().map(|lease| (*lease, by)));
             }
             Body::ClaimEndCorrected(corrected) => self.correct_claims(corrected.node, record.effective_at)?,
             Body::QuarantineCleared(cleared) => {

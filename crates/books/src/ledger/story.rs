@@ -49,7 +49,8 @@ impl Books {
             if let Some(forgiven) = self.forgiven(row) {
                 add(forgiven.from, forgiven.to, -quanta);
             }
-            let known = row.end_before.unwrap_or(to).max(to);
+            let corrected = self.end_corrections.get(&row.lease).and_then(|correction| correction.before);
+            let known = [row.end_before, corrected].into_iter().flatten().fold(to, Instant::max);
             series.held.extend([(from, quanta), (known, -quanta)]);
             series.ended = series.ended.max(known);
         }

@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The place of a step in its group: its time, its record, and its rank among those of the same record.
 type Place = (Instant, u64, u32);
 
-/// Usage comes after the records of the same instant.
-const WITHOUT_RECORD: u64 = u64::MAX;
+/// Usage comes before the records of the same instant. No step is the first record of a journal.
+const WITHOUT_RECORD: u64 = 0;
 
 /// Records with lines of the hours of one payer that are looked at: of more than ten years.
 const HOUR_RECORDS_MAX: usize = 100_000;
