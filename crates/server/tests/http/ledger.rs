@@ -11,14 +11,14 @@ use std::sync::Arc;
 const BEGAN: Instant = Instant::from_secs(1_769_894_400);
 const HOUR: u64 = 3600;
 
-struct Ledger {
-    world: World,
+pub(crate) struct Ledger {
+    pub(crate) world: World,
     clock: Arc<ManualClock>,
 }
 
 impl Ledger {
     /// Two tenants, of which physics holds two GPUs and chemistry one, each for two hours from 21:20 on.
-    async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         Self::with(|_| {}).await
     }
 
@@ -56,7 +56,7 @@ impl Ledger {
     }
 
     /// Lets time pass, and settles what is over then.
-    async fn pass(&self, seconds: u64) -> Value {
+    pub(crate) async fn pass(&self, seconds: u64) -> Value {
         self.clock.advance(Span::from_secs(seconds));
         // Something is recorded at this time, so that everything before it is known.
         let tag = json!({ "accounting_tag": format!("passed {seconds} s") });
@@ -68,7 +68,7 @@ impl Ledger {
         self.world.get(path).await.expect(200)
     }
 
-    async fn as_role(&self, role: Role, method: Method, path: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn as_role(&self, role: Role, method: Method, path: &str, body: Option<Value>) -> Answer {
         self.world.send(Some(&self.world.tokens[&role]), method, path, body).await
     }
 
@@ -77,12 +77,12 @@ impl Ledger {
     }
 
     /// The first usage entry of a tenant.
-    async fn usage_of(&self, tenant: &str) -> Value {
+    pub(crate) async fn usage_of(&self, tenant: &str) -> Value {
         self.entries(&format!("tenant={tenant}&kind=usage")).await[0].clone()
     }
 
     /// Closes January, and waits until its invoices are issued.
-    async fn close_january(&self) {
+    pub(crate) async fn close_january(&self) {
         self.pass(4 * HOUR).await;
         let closing = self.world.post("/api/v1/periods/2026-01/close", json!({})).await.expect(202);
         assert_eq!(closing["period"]["month"], "2026-01");
