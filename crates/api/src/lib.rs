@@ -39,6 +39,7 @@ mod settings;
 mod status;
 mod tenancy;
 mod time;
+mod timeline;
 mod token;
 mod weights;
 mod window;
@@ -127,6 +128,7 @@ pub use tenancy::{
     UserList, UserPut,
 };
 pub use time::{Ttl, When};
+pub use timeline::{Timeline, TimelineInvoice, TimelineInvoiceLine, TimelineKind, TimelineStep, TimelineUsage};
 pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

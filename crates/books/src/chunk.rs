@@ -3,7 +3,7 @@
 
 use crate::ask::Filter;
 use crate::bytes::{optional, present};
-use crate::row::{End, Ending, Life, Rare, Row, priced};
+use crate::row::{End, Ending, Life, Rare, Renewals, Row, priced};
 use crate::summary::Owners;
 use leasehold_meter::Window;
 use leasehold_meter::column::{Column, unzigzag, zigzag};
@@ -117,8 +117,17 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     column(&|row| optional(row.life.ending.map(|ending| ending.sequence)));
     column(&|row| row.life.ending.map_or(0, |ending| zigzag(signed_distance(ending.at, row.held.to))));
     column(&|row| optional(row.life.closed_at.map(|at| at.since(row.held.to).0)));
+    column(&|row| optional(row.life.closed_by.map(|sequence| sequence - announced_by(&row.life))));
+    column(&|row| row.life.renewed.map_or(0, |renewed| renewed.count.into()));
+    column(&|row| row.life.renewed.map_or(0, |renewed| renewed.sequence - row.life.sequence));
+    column(&|row| row.life.renewed.map_or(0, |renewed| zigzag(signed_distance(renewed.at, row.held.to))));
     rows.iter().filter_map(|row| row.rare.as_ref()).for_each(|rare| rare.put(&mut out));
     out
+}
+
+/// The record that announced the end of a lease, or that granted it: none that follows has a lower number.
+fn announced_by(life: &Life) -> u64 {
+    life.ending.map_or(life.sequence, |ending| ending.sequence)
 }
 
 /// The signed difference of an instant from `base`.
@@ -175,6 +184,10 @@ struct Lives {
     ending: Column,
     ending_at: Column,
     closed: Column,
+    closed_by: Column,
+    renewals: Column,
+    renewed_by: Column,
+    renewed_at: Column,
     rare: Vec<Rare>,
     /// For each row, the number of earlier rows with activity, and with rare fields.
     before: Vec<(u16, u16)>,
@@ -219,6 +232,10 @@ impl Chunk {
                 ending: column()?,
                 ending_at: column()?,
                 closed: column()?,
+                closed_by: column()?,
+                renewals: column()?,
+                renewed_by: column()?,
+                renewed_at: column()?,
                 rare: Vec::new(),
                 before: chunk.ranks(),
             };
@@ -342,17 +359,27 @@ impl Chunk {
 impl Lives {
     fn life(&self, row: usize, marks: u64, ended: Instant) -> Life {
         let later = |distance: u64| Instant(ended.0.wrapping_add(distance));
-        let ending_at = || later(unzigzag(self.ending_at.at(row)).cast_unsigned());
-        Life {
-            sequence: self.sequence.at(row),
+        let away = |column: &Column| later(unzigzag(column.at(row)).cast_unsigned());
+        let (sequence, renewals) = (self.sequence.at(row), self.renewals.at(row));
+        let renewed = || Renewals {
+            count: narrow(renewals),
+            sequence: sequence.wrapping_add(self.renewed_by.at(row)),
+            at: away(&self.renewed_at),
+        };
+        let life = Life {
+            sequence,
             member: narrow(self.member.at(row)),
             devices: self.devices.at(row),
             sensitive: marks & SENSITIVE != 0,
             over_soft: marks & OVER_SOFT != 0,
             expires_at: later(self.expires.at(row)),
-            ending: present(self.ending.at(row)).map(|sequence| Ending { sequence, at: ending_at() }),
+            ending: present(self.ending.at(row)).map(|sequence| Ending { sequence, at: away(&self.ending_at) }),
             closed_at: present(self.closed.at(row)).map(later),
-        }
+            closed_by: None,
+            renewed: (renewals > 0).then(renewed),
+        };
+        let closed_by = present(self.closed_by.at(row)).map(|after| announced_by(&life).wrapping_add(after));
+        Life { closed_by, ..life }
     }
 }
 

@@ -4,12 +4,13 @@ use crate::chunk::{CHUNK_ROWS, Chunk, ChunkHead, Depth, encode};
 use crate::claims::Claims;
 use crate::finder::Finder;
 use crate::ledger::LedgerBook;
-use crate::losses::EndedClaim;
+use crate::losses::{EndCorrection, EndedClaim};
 use crate::names::Names;
 use crate::nodes::Nodes;
 use crate::overdue::Deadlines;
 use crate::reserved::Reserved;
 use crate::row::Row;
+use crate::runs::Runs;
 use crate::stays::Stays;
 use crate::store::{ROWS, Store};
 use crate::stories::Stories;
@@ -148,6 +149,10 @@ pub struct Books {
     /// The open leases of each node.
     pub(crate) open_on: BTreeSet<(NodeNo, LeaseNo)>,
     pub(crate) stories: Stories,
+    /// Requests by the correlation ID that they were given; see `correlations.rs`.
+    pub(crate) correlations: Runs,
+    /// The records that corrected the ends of leases.
+    pub(crate) end_corrections: BTreeMap<LeaseNo, EndCorrection>,
     pub(crate) store: Store,
 }
 
@@ -188,6 +193,8 @@ impl Books {
             stays: Stays::default(),
             open_on: BTreeSet::new(),
             stories: Stories::default(),
+            correlations: Runs::default(),
+            end_corrections: BTreeMap::new(),
             store,
         }
     }
@@ -247,7 +254,7 @@ impl Books {
     pub(crate) fn close(&mut self, row: Row) {
         if row.is_lease() {
             let place = (self.chunks.len() * CHUNK_ROWS + self.tail.len()) as u64;
-            self.finder.closed(row.lease, row.held.to, place);
+            self.finder.closed(row.lease, row.held.to, place, row.life.sequence);
             self.stays.add(&row);
         }
         self.tail.push(row);

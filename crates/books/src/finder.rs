@@ -27,8 +27,9 @@ leasehold_model::fields! {
     /// The summary of a page, kept in memory.
     #[derive(Copy)]
     pub struct PageHead {
-        /// When the first of its leases was granted.
+        /// When the first of its leases was granted, and the sequence of that record.
         pub earliest: Instant,
+        pub granted: u64,
         /// When the last of its closed leases ended.
         pub latest: Instant,
         /// The commit that wrote the page last; its cursor is 0 if none did.
@@ -37,25 +38,32 @@ leasehold_model::fields! {
     }
 }
 
+/// Where the row of a closed lease is, and the sequence of its grant.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    place: u64,
+    granted: u64,
+}
+
 #[derive(Default)]
 pub(crate) struct Finder {
     pub(crate) pages: Vec<PageHead>,
-    /// Positions that are not in the file yet.
-    fresh: BTreeMap<u64, u64>,
+    /// Positions that are not in the file yet, and the sequences of the grants.
+    fresh: BTreeMap<u64, Entry>,
 }
 
 impl Finder {
     /// Adds a granted lease.
-    pub(crate) fn granted(&mut self, lease: LeaseNo, at: Instant) {
+    pub(crate) fn granted(&mut self, lease: LeaseNo, at: Instant, sequence: u64) {
         let page = usize::try_from(lease.0 / PAGE_LEASES).expect("fewer than 2^64 pages");
         while self.pages.len() <= page {
-            self.pages.push(PageHead { earliest: at, latest: Instant(0), cursor: 0, hash: [0; 32] });
+            self.pages.push(PageHead { earliest: at, granted: sequence, latest: Instant(0), cursor: 0, hash: [0; 32] });
         }
     }
 
-    /// Sets the position of a lease's row.
-    pub(crate) fn closed(&mut self, lease: LeaseNo, ended: Instant, place: u64) {
-        self.fresh.insert(lease.0, place);
+    /// Sets the position of a lease's row, and the sequence of its grant.
+    pub(crate) fn closed(&mut self, lease: LeaseNo, ended: Instant, place: u64, granted: u64) {
+        self.fresh.insert(lease.0, Entry { place, granted });
         if let Some(head) = usize::try_from(lease.0 / PAGE_LEASES).ok().and_then(|page| self.pages.get_mut(page)) {
             head.latest = head.latest.max(ended);
         }
@@ -64,7 +72,9 @@ impl Finder {
     /// The changed pages with their bytes, for a commit.
     pub(crate) fn dirty(&self, store: &Store) -> Result<Vec<(u64, Vec<u8>)>, BooksError> {
         let pages: BTreeSet<u64> = self.fresh.keys().map(|lease| lease / PAGE_LEASES).collect();
-        pages.into_iter().map(|page| Ok((page, encode(&self.page(page, store)?)))).collect()
+        let first =
+            |page: u64| usize::try_from(page).ok().and_then(|page| self.pages.get(page)).map_or(0, |head| head.granted);
+        pages.into_iter().map(|page| Ok((page, encode(&self.page(page, store)?, first(page))))).collect()
     }
 
     /// The heads of all pages, once a commit has written those that have changed.
@@ -83,35 +93,40 @@ impl Finder {
         self.fresh.clear();
     }
 
-    /// The positions of a page's leases, in order of number; `None` for leases that are not closed.
-    fn page(&self, page: u64, store: &Store) -> Result<Vec<Option<u64>>, BooksError> {
+    /// The leases of a page, in order of number; `None` for leases that are not closed.
+    fn page(&self, page: u64, store: &Store) -> Result<Vec<Option<Entry>>, BooksError> {
         let head = usize::try_from(page).ok().and_then(|page| self.pages.get(page));
         let written = head.map_or(Commit::default(), |head| Commit { cursor: head.cursor, hash: head.hash });
         let mut places = match store.entry_of_commit(FINDER, page)? {
             // An older version of the page, or one that a later state wrote, is not the page.
-            Some((commit, bytes)) if commit == written => decode(&bytes).map_err(|_| store.damage())?,
+            Some((commit, bytes)) if commit == written => {
+                decode(&bytes, head.map_or(0, |head| head.granted)).map_err(|_| store.damage())?
+            }
             None if written.cursor == 0 => vec![None; PAGE_PLACES],
             _ => return Err(store.damage()),
         };
         let first = page * PAGE_LEASES;
-        for (lease, place) in self.fresh.range(first..first + PAGE_LEASES) {
-            places[in_page(*lease)] = Some(*place);
+        for (lease, entry) in self.fresh.range(first..first + PAGE_LEASES) {
+            places[in_page(*lease)] = Some(*entry);
         }
         Ok(places)
     }
 }
 
-fn encode(places: &[Option<u64>]) -> Vec<u8> {
+/// Positions, and the distances of the grants from the first one of the page.
+fn encode(leases: &[Option<Entry>], first: u64) -> Vec<u8> {
     let mut out = Vec::new();
-    Column::put(places.iter().map(|place| optional(*place)), &mut out);
+    Column::put(leases.iter().map(|lease| optional(lease.map(|entry| entry.place))), &mut out);
+    Column::put(leases.iter().map(|lease| lease.map_or(0, |entry| entry.granted - first)), &mut out);
     out
 }
 
-fn decode(bytes: &[u8]) -> Result<Vec<Option<u64>>, DecodeError> {
+fn decode(bytes: &[u8], first: u64) -> Result<Vec<Option<Entry>>, DecodeError> {
     let mut r = Reader::new(bytes);
-    let column = Column::get(PAGE_PLACES, &mut r)?;
+    let (places, granted) = (Column::get(PAGE_PLACES, &mut r)?, Column::get(PAGE_PLACES, &mut r)?);
     r.finish()?;
-    Ok((0..PAGE_PLACES).map(|lease| present(column.at(lease))).collect())
+    let entry = |lease: usize, place: u64| Entry { place, granted: first.wrapping_add(granted.at(lease)) };
+    Ok((0..PAGE_PLACES).map(|lease| present(places.at(lease)).map(|place| entry(lease, place))).collect())
 }
 
 /// A closed lease and the position of its row.
@@ -125,7 +140,7 @@ impl Books {
     /// The positions of those of the leases that are closed; `leases` must be sorted.
     pub(crate) fn find(&self, leases: impl IntoIterator<Item = u64>) -> Result<Vec<Found>, BooksError> {
         let mut found = Vec::new();
-        let mut open: Option<(u64, Vec<Option<u64>>)> = None;
+        let mut open: Option<(u64, Vec<Option<Entry>>)> = None;
         for lease in leases {
             let page = lease / PAGE_LEASES;
             if page >= self.finder.pages.len() as u64 {
@@ -135,9 +150,28 @@ impl Books {
                 open = Some((page, self.finder.page(page, &self.store)?));
             }
             let places = &open.as_ref().expect("just read").1;
-            let place = places[in_page(lease)];
-            found.extend(place.map(|place| Found { place, lease }));
+            found.extend(places[in_page(lease)].map(|Entry { place, .. }| Found { place, lease }));
         }
+        Ok(found)
+    }
+
+    /// The leases that the record with this sequence granted, live or closed, in order of number.
+    pub(crate) fn granted_by(&self, sequence: u64) -> Result<Vec<LeaseNo>, BooksError> {
+        let pages = &self.finder.pages;
+        // A grant may go on in the next page, which begins with its sequence then.
+        let after = pages.partition_point(|page| page.granted <= sequence);
+        let before = pages[..after].partition_point(|page| page.granted < sequence).saturating_sub(1);
+        let mut found = Vec::new();
+        for page in before as u64..after as u64 {
+            let first = page * PAGE_LEASES;
+            let leases = self.finder.page(page, &self.store)?;
+            let closed =
+                (first..).zip(leases).filter(|(_, entry)| entry.is_some_and(|entry| entry.granted == sequence));
+            found.extend(closed.map(|(lease, _)| LeaseNo(lease)));
+            let open = self.open.range(LeaseNo(first)..LeaseNo(first + PAGE_LEASES));
+            found.extend(open.filter(|(_, open)| open.row.life.sequence == sequence).map(|(lease, _)| *lease));
+        }
+        found.sort_unstable();
         Ok(found)
     }
 

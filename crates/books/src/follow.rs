@@ -4,8 +4,9 @@ use crate::facts::{Books, BooksError, Open, Phase};
 use crate::ledger::Cut;
 use crate::ledger::PrepaidEvent;
 use crate::nodes::{NodeBook, QuantaState};
-use crate::row::{End, Ending, Life, Rare, Revocation, Row};
+use crate::row::{End, Ending, Life, Rare, Renewals, Revocation, Row};
 use crate::table::signed;
+use crate::trail::{self, StepKind, TrailStep};
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, Correlation, Granted};
 use leasehold_model::{
@@ -32,6 +33,7 @@ impl Books {
         if sequence != self.cursor {
             return Err(BooksError::Inconsistent { sequence, what: "it is not the next record" });
         }
+        self.index_correlation(record);
         let followed = self.follow_body(record).and_then(|()| self.follow_reservations(record));
         followed.map_err(|what| BooksError::Inconsistent { sequence, what })?;
         self.follow_names(record);
@@ -92,7 +94,10 @@ impl Books {
                 // It was running after they had ended.
                 self.ended_claims.remove(&wiped.node);
             }
-            Body::EndsCorrected(corrected) => self.correct_ends(&corrected.leases.0, record.effective_at)?,
+            Body::EndsCorrected(corrected) => {
+                corrected.leases.0.iter().for_each(|lease| self.note_correction(*lease, record));
+                self.correct_ends(&corrected.leases.0, record.effective_at)?;
+            }
             Body::ClaimEndCorrected(corrected) => self.correct_claims(corrected.node, record.effective_at)?,
             Body::QuarantineCleared(cleared) => {
                 self.set_node(cleared.node, stamp, |node| node.unclean = false)?;
@@ -106,6 +111,8 @@ impl Books {
                     }
                     open.row.held.to = renewal.expires_at;
                     open.row.life.expires_at = renewal.expires_at;
+                    let count = open.row.life.renewed.map_or(0, |renewed| renewed.count).saturating_add(1);
+                    open.row.life.renewed = Some(Renewals { count, sequence: record.sequence, at: stamp });
                     report(&mut open.row, renewal.activity.as_ref());
                 }
             }
@@ -149,6 +156,8 @@ impl Books {
                         let by_itself = record.identity.token.is_none();
                         let revocation = Revocation { reason, grace: revoked.grace, by_itself };
                         open.row.rare.get_or_insert_default().revocation = Some(revocation);
+                    } else {
+                        note_step(&mut open.row, StepKind::Revoked, record);
                     }
                 }
             }
@@ -164,14 +173,15 @@ impl Books {
                     self.end(*lease, record, end, started.closed)?;
                 }
             }
-            Body::TornDown(torn) => self.free(&torn.leases.0, Phase::TearingDown, stamp)?,
-            Body::Unfenced(unfenced) => self.free(&unfenced.leases.0, Phase::Fenced, stamp)?,
+            Body::TornDown(torn) => self.free(&torn.leases.0, Phase::TearingDown, record)?,
+            Body::Unfenced(unfenced) => self.free(&unfenced.leases.0, Phase::Fenced, record)?,
             Body::Fenced(fenced) => {
                 for lease in &fenced.leases.0 {
                     let open = self.open.get_mut(lease).ok_or("unknown lease")?;
                     let before = open.row.clone();
                     (open.phase, open.row.fenced) = (Phase::Fenced, true);
                     open.row.rare.get_or_insert_default().fenced_at = Some(stamp);
+                    note_step(&mut open.row, StepKind::Fenced, record);
                     let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
                     // From the teardown deadline on, whenever that was noticed.
                     let at = record.effective_at.max(open.row.held.to);
@@ -182,21 +192,48 @@ impl Books {
             }
             Body::AllocationSubmitted(submitted) => self.stories.submitted(record, &submitted.spec)?,
             Body::AllocationPlaced(placed) => self.stories.placed(record, placed)?,
-            Body::AllocationStarted(one) => self.stories.set(one.allocation, AllocationState::Running)?,
-            Body::AllocationCheckpointing(one) => self.stories.set(one.allocation, AllocationState::Checkpointing)?,
+            Body::AllocationStarted(one) => {
+                self.stories.set(one.allocation, AllocationState::Running)?;
+                self.stories.note(one.allocation, StepKind::Started, record);
+            }
+            Body::AllocationCheckpointing(one) => {
+                self.stories.set(one.allocation, AllocationState::Checkpointing)?;
+                self.stories.note(one.allocation, StepKind::Checkpointing, record);
+            }
             Body::AllocationCheckpointed(written) => self.stories.checkpointed(record, written)?,
             Body::AllocationSuspended(one) => {
                 self.stories.ended(one.allocation, record, AllocationState::Suspended, Some(one.end))?;
+                self.stories.note(one.allocation, StepKind::Suspended, record);
             }
             Body::AllocationRequeued(one) => {
                 self.stories.ended(one.allocation, record, AllocationState::Pending, Some(one.end))?;
+                self.stories.note(one.allocation, StepKind::Requeued, record);
             }
             Body::AllocationCompleted(one) => {
                 let reported = (one.exit_status, Some(one.storage_written));
                 self.stories.over(one.allocation, record, AllocationState::Completed, None, reported)?;
             }
-            Body::PreemptionDecided(decided) => self.note_evictor(record, decided.allocation),
-            Body::ReservationTakenOver(taken) => self.note_evictor(record, taken.allocation),
+            Body::PreemptionDecided(decided) => {
+                self.note_evictor(record, decided.allocation);
+                self.stories.note(decided.allocation, StepKind::PreemptionDecided, record);
+            }
+            Body::ReservationTakenOver(taken) => {
+                self.note_evictor(record, taken.allocation);
+                self.stories.note(taken.allocation, StepKind::ReservationTakenOver, record);
+                let dropped = taken.dropped.iter();
+                dropped.for_each(|one| self.stories.note(*one, StepKind::ReservationDropped, record));
+            }
+            Body::ReservationDropped(one) => self.stories.note(one.allocation, StepKind::ReservationDropped, record),
+            Body::HeadProtected(one) => self.stories.note(one.allocation, StepKind::HeadProtected, record),
+            Body::AllocationHoldSet(one) => self.stories.note(one.allocation, StepKind::HoldSet, record),
+            Body::AllocationHoldCleared(one) => self.stories.note(one.allocation, StepKind::HoldCleared, record),
+            Body::WindowAnnounced(told) => {
+                for lease in &told.leases.0 {
+                    if let Some(open) = self.open.get_mut(lease) {
+                        note_step(&mut open.row, StepKind::WindowAnnounced, record);
+                    }
+                }
+            }
             Body::AllocationFailed(one) => {
                 if one.end == AttemptEnd::FailedStart {
                     self.fail_start(one.allocation)?;
@@ -207,7 +244,10 @@ impl Books {
             Body::AllocationCancelled(one) => {
                 self.stories.over(one.allocation, record, AllocationState::Cancelled, None, (None, None))?;
             }
-            Body::AllocationChanged(one) => self.stories.changed(one.allocation, &one.spec)?,
+            Body::AllocationChanged(one) => {
+                self.stories.changed(one.allocation, &one.spec)?;
+                self.stories.note(one.allocation, StepKind::Changed, record);
+            }
             Body::LedgerOpened(opened) => self.ledger.open(opened),
             Body::LedgerPosted(posted) => self.ledger.posted(record, posted)?,
             Body::HourSettled(settled) => self.ledger.settled(settled),
@@ -226,8 +266,6 @@ impl Books {
             // They say what happens to new work, and book nothing.
             Body::PrepaidPolicyPut(_) | Body::PrepaidChanged(_) => {}
             Body::TaxRatePut(put) => drop(self.ledger.tax_rates.insert((put.tenant, put.from), put.rate)),
-            // It waits as before, and holds nothing.
-            Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) => {}
             // About the journal itself.
             Body::Genesis(_)
             | Body::Started(_)
@@ -246,7 +284,6 @@ impl Books {
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::WindowPut(_)
-            | Body::WindowAnnounced(_)
             | Body::LossSettled(_)
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
@@ -270,8 +307,7 @@ impl Books {
             // No lease starts or ends.
             | Body::Denied(_)
             | Body::AllocationDenied(_)
-            | Body::Preempted(_)
-            | Body::ReservationDropped(_) | Body::HeadProtected(_) => {}
+            | Body::Preempted(_) => {}
         }
         Ok(())
     }
@@ -348,12 +384,14 @@ impl Books {
                     expires_at: deadline,
                     ending: None,
                     closed_at: None,
+                    closed_by: None,
+                    renewed: None,
                 },
                 rare: rare(record, granted),
             };
             let billing = self.payer(row.billing_key());
             self.bill(billing, record.stamp, signed(quanta));
-            self.finder.granted(row.lease, record.stamp);
+            self.finder.granted(row.lease, record.stamp, record.sequence);
             self.open_on.insert((row.node, row.lease));
             self.deadlines.add(deadline, row.lease);
             self.reserved.use_devices(&row, true);
@@ -376,6 +414,9 @@ impl Books {
         if row.life.ending.is_none() && matches!(end, End::Released | End::Expired | End::FailedStart) {
             note_ending(row, record);
         }
+        if row.life.ending.is_none_or(|ending| ending.sequence != record.sequence) {
+            note_step(row, end_kind(end), record);
+        }
         open.phase = Phase::TearingDown;
         self.deadlines.ended(lease);
         let (billing, node, class, quanta) = (open.billing, row.node, row.class, row.quanta);
@@ -385,13 +426,13 @@ impl Books {
         let to = if closed { QuantaState::Free } else { QuantaState::TearingDown };
         self.shift(node, class, (QuantaState::Held, to), quanta, ended_at)?;
         if closed {
-            self.close_open(lease, record.stamp).expect("it was found above");
+            self.close_open(lease, record).expect("it was found above");
         }
         Ok(())
     }
 
     /// The capacity of leases is free again.
-    fn free(&mut self, leases: &[LeaseNo], from: Phase, stamp: Instant) -> Followed {
+    fn free(&mut self, leases: &[LeaseNo], from: Phase, record: &Record) -> Followed {
         for lease in leases {
             let open = self.open.get(lease).ok_or("unknown lease")?;
             if open.phase != from {
@@ -399,8 +440,8 @@ impl Books {
             }
             let state = if from == Phase::Fenced { QuantaState::Fenced } else { QuantaState::TearingDown };
             let (node, class, quanta) = (open.row.node, open.row.class, open.row.quanta);
-            self.shift(node, class, (state, QuantaState::Free), quanta, stamp)?;
-            self.close_open(*lease, stamp)?;
+            self.shift(node, class, (state, QuantaState::Free), quanta, record.stamp)?;
+            self.close_open(*lease, record)?;
         }
         Ok(())
     }
@@ -428,11 +469,11 @@ impl Books {
     }
 
     /// Closes an open lease.
-    fn close_open(&mut self, lease: LeaseNo, stamp: Instant) -> Followed {
+    fn close_open(&mut self, lease: LeaseNo, record: &Record) -> Followed {
         let mut row = self.open.remove(&lease).ok_or("unknown lease")?.row;
         self.open_on.remove(&(row.node, lease));
         self.reserved.use_devices(&row, false);
-        row.life.closed_at = Some(stamp);
+        (row.life.closed_at, row.life.closed_by) = (Some(record.stamp), Some(record.sequence));
         self.close(row);
         Ok(())
     }
@@ -453,6 +494,22 @@ fn rare(record: &Record, granted: &Granted) -> Option<Box<Rare>> {
         ..Rare::default()
     };
     (rare != Rare::default()).then(|| Box::new(rare))
+}
+
+/// The step that the record of an end is.
+pub(crate) fn end_kind(end: End) -> StepKind {
+    match end {
+        End::Released | End::ReleasedEvicted | End::ReleasedByOwn | End::FailedStart => StepKind::Released,
+        End::Expired => StepKind::Expired,
+        End::Revoked | End::Preempted | End::NodeLost | End::EvictedByOwn | End::Held | End::Idle => {
+            StepKind::TeardownStarted
+        }
+    }
+}
+
+/// Notes a record that no other field of the row names.
+fn note_step(row: &mut Row, kind: StepKind, record: &Record) {
+    trail::note(&mut row.rare.get_or_insert_default().trail, TrailStep::of(kind, record));
 }
 
 /// Notes the first record that announces the end of the lease.

@@ -4,9 +4,13 @@
 //! journal: only durable records are applied, and on opening, the last applied record must be in the journal.
 
 use crate::facts::{Books, BooksError};
-use crate::persist::BOOKS_VERSION;
+use crate::persist::{BOOKS_VERSION, Indexes};
+use crate::runs::Runs;
 use crate::seal::{Commit, FILE_BYTES, Seal};
-use crate::store::{self, ENTRIES, FINDER, HEADS, INVOICES, ROWS, SEGMENTS, STATE, STAYS, STORIES, Store};
+use crate::store::{
+    self, CORRELATIONS, Definition, ENTRIES, FINDER, HEADS, INVOICES, LINE_HOURS, PAYER_ENTRIES, ROWS, SEGMENTS, STATE,
+    STAYS, STORIES, Store,
+};
 use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{Journal, MacKey, ReadError};
 use leasehold_model::codec::Field;
@@ -238,14 +242,15 @@ impl Keeper {
     pub fn write(&self, journal: &dyn Journal) -> Result<Written, BooksError> {
         let books = &self.books;
         let Some(file) = &books.store.file else {
-            return Ok(Written { commit: Commit { cursor: books.cursor, hash: [0; 32] }, stories_kept: 0 });
+            let commit = Commit { cursor: books.cursor, hash: [0; 32] };
+            return Ok(Written { commit, stories_kept: 0, indexes: Indexes::default() });
         };
         // After damage, nothing must be written.
         books.sound(())?;
         let commit = Commit { cursor: books.cursor, hash: hash_before(journal, books.cursor)? };
         let seal = &file.seal;
         let writing = file.database.begin_write().map_err(io)?;
-        let stories_kept;
+        let (stories_kept, indexes);
         {
             let mut segments = writing.open_table(SEGMENTS).map_err(io)?;
             for place in &books.store.fresh_places {
@@ -286,11 +291,20 @@ impl Keeper {
             for (number, bytes) in &books.ledger.fresh_invoices {
                 store::write(&mut invoices, seal, INVOICES, *number, None, bytes).map_err(io)?;
             }
+            let index = |runs: &Runs, of: Definition| {
+                let mut table = writing.open_table(of).map_err(io)?;
+                runs.write(of, &books.store, seal, &mut table)
+            };
+            indexes = Indexes {
+                correlations: index(&books.correlations, CORRELATIONS)?,
+                payer_entries: index(&books.ledger.payer_entries, PAYER_ENTRIES)?,
+                line_hours: index(&books.ledger.line_hours, LINE_HOURS)?,
+            };
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 4] = [
                 (VERSION_KEY, &BOOKS_VERSION.to_le_bytes()),
                 (LAST_KEY, &commit.hash),
-                (STATE_KEY, &books.to_state(&commit)),
+                (STATE_KEY, &books.to_state(&commit, &indexes)),
                 (STORIES_KEY, &kept.to_le_bytes()),
             ];
             for (key, bytes) in entries {
@@ -303,7 +317,7 @@ impl Keeper {
             stories_kept = kept;
         }
         writing.commit().map_err(io)?;
-        Ok(Written { commit, stories_kept })
+        Ok(Written { commit, stories_kept, indexes })
     }
 
     /// After [`Self::write`]: drops from memory what is in the file.
@@ -321,6 +335,9 @@ impl Keeper {
         books.stays.written();
         books.stories.written(written.stories_kept);
         books.ledger.written();
+        books.correlations.written(written.indexes.correlations);
+        books.ledger.payer_entries.written(written.indexes.payer_entries);
+        books.ledger.line_hours.written(written.indexes.line_hours);
         books.store.dropped.clear();
         books.store.forget_fresh();
         Ok(())
@@ -346,4 +363,5 @@ pub struct Written {
     commit: Commit,
     /// Entries of `STORIES` in the file.
     stories_kept: u64,
+    indexes: Indexes,
 }

@@ -5,6 +5,7 @@
 
 mod entries;
 mod explain;
+mod index;
 mod invoices;
 mod late;
 mod persist;
@@ -12,7 +13,9 @@ mod prepaid;
 mod rating;
 mod settle;
 mod stored;
+mod story;
 
+pub(crate) use entries::entries_of;
 pub use entries::{Entry, EntryKind, EntryLine, EntryPage, EntryQuestion};
 pub use explain::{LineLease, LineSource};
 pub use invoices::{Invoice, InvoiceDraft, InvoiceHead, InvoiceLine, InvoiceLineKey, Payment};
@@ -21,8 +24,10 @@ pub(crate) use prepaid::prepaid_legs;
 pub use prepaid::{PrepaidEntry, PrepaidEvent};
 pub use settle::{PayerPosting, Settlement};
 pub(crate) use stored::{StoredBody, StoredEntry};
+pub(crate) use story::StoryLines;
 
 use crate::facts::Books;
+use crate::runs::Runs;
 use invoices::MonthKey;
 use leasehold_ledger::{line_legs, total_rounding};
 use leasehold_model::body::{
@@ -97,6 +102,9 @@ pub(crate) struct LedgerBook {
     /// Records with entries, and invoices, that are not in the file yet.
     pub(crate) fresh_entries: BTreeMap<u64, Vec<u8>>,
     pub(crate) fresh_invoices: BTreeMap<u64, Vec<u8>>,
+    /// Records with entries by payer, and those with lines by payer and hour; see `index.rs`.
+    pub(crate) payer_entries: Runs,
+    pub(crate) line_hours: Runs,
 }
 
 fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {
@@ -188,6 +196,8 @@ impl LedgerBook {
             self.month_line((posted.month, tenant, posted.currency), key, line.usage.0, line.posted)?;
         }
         self.entries += posted.lines.len() as u64;
+        self.index_payer(record, posted.currency);
+        self.index_hours(record, posted.currency, posted.month, false, posted.lines.iter().map(|line| &line.key));
         self.keep(record, tenant, StoredBody::Posted(posted.clone()));
         Ok(())
     }
@@ -221,6 +231,9 @@ impl LedgerBook {
         if self.corrected.insert(corrected.corrects, record.sequence).is_some() {
             return Err("the entry was corrected before");
         }
+        self.index_payer(record, corrected.currency);
+        let key = corrected.line.iter().map(|line| &line.key);
+        self.index_hours(record, corrected.currency, corrected.month, true, key);
         self.keep(record, tenant, StoredBody::Corrected(corrected.clone()));
         Ok(())
     }
@@ -232,6 +245,7 @@ impl LedgerBook {
         let own = leasehold_ledger::payer_amount(&adjusted.legs, project).ok_or(TOO_LARGE)?;
         let key = InvoiceLineKey::of_correction(project, adjusted.original_month, None);
         self.month_line((adjusted.month, tenant, adjusted.currency), key, 0, own)?;
+        self.index_payer(record, adjusted.currency);
         self.keep(record, tenant, StoredBody::Adjusted(adjusted.clone()));
         self.entries += 1;
         Ok(())

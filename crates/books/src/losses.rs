@@ -10,7 +10,7 @@ use crate::nodes::{CapacitySeries, CapacitySeriesKey};
 use crate::row::Row;
 use crate::table::signed;
 use leasehold_meter::Window;
-use leasehold_model::{Instant, LeaseNo, NodeNo, ProjectNo, TenantNo, UserNo};
+use leasehold_model::{Instant, LeaseNo, NodeNo, ProjectNo, Record, TenantNo, UserNo};
 use std::collections::BTreeSet;
 
 type Followed = Result<(), &'static str>;
@@ -25,6 +25,17 @@ leasehold_model::fields! {
         pub project: ProjectNo,
         pub user: UserNo,
         pub ended_at: Instant,
+    }
+}
+
+leasehold_model::fields! {
+    /// The last record that corrected the end of a lease.
+    #[derive(Copy)]
+    pub struct EndCorrection {
+        pub sequence: u64,
+        pub at: Instant,
+        /// The end before, if the lease was not closed yet; else [`Row::end_before`] says it.
+        pub before: Option<Instant>,
     }
 }
 
@@ -74,6 +85,14 @@ impl Books {
         let claims = self.ended_claims.get(&node).into_iter().flatten();
         ended.claims.extend(claims.filter(|claim| claim.ended_at > last_seen));
         Ok(ended)
+    }
+
+    /// Notes that a record corrects the end of a lease.
+    pub(crate) fn note_correction(&mut self, lease: LeaseNo, record: &Record) {
+        let earlier = self.end_corrections.get(&lease).and_then(|correction| correction.before);
+        let before = earlier.or_else(|| self.open.get(&lease).map(|open| open.row.held.to));
+        let correction = EndCorrection { sequence: record.sequence, at: record.stamp, before };
+        self.end_corrections.insert(lease, correction);
     }
 
     /// Leases are billed to an instant at the most.

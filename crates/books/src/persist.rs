@@ -9,6 +9,7 @@ use crate::losses::EndedClaim;
 use crate::names::NamedKind;
 use crate::nodes::{CapacitySeries, CapacitySeriesKey, ClassBook, NodeBook};
 use crate::row::{End, Life, Rare, Row};
+use crate::runs::RunHeads;
 use crate::seal::Commit;
 use crate::stays::OnNode;
 use crate::store::HEADS;
@@ -23,7 +24,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 11;
+pub(crate) const BOOKS_VERSION: u32 = 12;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -288,9 +289,15 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
     Ok(NodeBook { pool, since, drained, windows, lost, unclean, last_used, service, classes })
 }
 
+leasehold_model::fields! {
+    /// The indexes in the file, after a commit.
+    #[derive(Default)]
+    pub struct Indexes { pub correlations: RunHeads, pub payer_entries: RunHeads, pub line_hours: RunHeads }
+}
+
 impl Books {
     /// Encodes everything that has no own entry.
-    pub(crate) fn to_state(&self, commit: &Commit) -> Vec<u8> {
+    pub(crate) fn to_state(&self, commit: &Commit, indexes: &Indexes) -> Vec<u8> {
         let mut out = Vec::new();
         self.cursor.put(&mut out);
         self.last_stamp.put(&mut out);
@@ -348,6 +355,8 @@ impl Books {
         }
         put_list(self.stories.open.values().cloned().collect::<Vec<_>>().into_iter(), &mut out);
         put_list(self.stories.blocks.iter().map(|(block, head)| (*block, head.clone())), &mut out);
+        put_list(self.end_corrections.iter().map(|(lease, by)| (*lease, *by)), &mut out);
+        indexes.put(&mut out);
         out
     }
 
@@ -431,6 +440,10 @@ impl Books {
         let stories = get_list::<Story>(&mut r)?.into_iter();
         self.stories.open = stories.map(|story| (story.outline.number, story)).collect();
         self.stories.blocks = get_list(&mut r)?.into_iter().collect();
+        self.end_corrections = get_list(&mut r)?.into_iter().collect();
+        let indexes = Indexes::get(&mut r)?;
+        self.correlations.heads = indexes.correlations;
+        (self.ledger.payer_entries.heads, self.ledger.line_hours.heads) = (indexes.payer_entries, indexes.line_hours);
         self.pass_deadlines(self.last_stamp);
         r.finish()?;
         Ok(chunks)

@@ -1,6 +1,7 @@
 //! One lease in the books.
 
 use crate::facts::BillingKey;
+use crate::trail::TrailStep;
 use leasehold_meter::{Schedule, Window, billable_end};
 use leasehold_model::body::Correlation;
 use leasehold_model::rate::{Charge, Charges};
@@ -52,7 +53,16 @@ fields! {
         pub ending: Option<Ending>,
         /// When its capacity became free.
         pub closed_at: Option<Instant>,
+        /// The sequence of the record that said so.
+        pub closed_by: Option<u64>,
+        pub renewed: Option<Renewals>,
     }
+}
+
+fields! {
+    /// How often a lease was renewed, and the record of the last renewal.
+    #[derive(Copy)]
+    pub struct Renewals { pub count: u32, pub sequence: u64, pub at: Instant }
 }
 
 fields! {
@@ -78,6 +88,8 @@ fields! {
         pub attachment: Option<AttachmentNo>,
         /// The project that lends its capacity, and pays for it.
         pub source_project: Option<ProjectNo>,
+        /// Records that no other field names.
+        pub trail: Vec<TrailStep>,
     }
 }
 

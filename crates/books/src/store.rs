@@ -30,6 +30,11 @@ pub(crate) const STAYS: Definition = TableDefinition::new("stays");
 pub(crate) const STORIES: Definition = TableDefinition::new("stories");
 /// Records with entries of the ledger, by sequence.
 pub(crate) const ENTRIES: Definition = TableDefinition::new("entries");
+/// Requests by the correlation ID that they were given.
+pub(crate) const CORRELATIONS: Definition = TableDefinition::new("correlations");
+/// Records with entries by payer, and those with lines by payer and hour.
+pub(crate) const PAYER_ENTRIES: Definition = TableDefinition::new("payer_entries");
+pub(crate) const LINE_HOURS: Definition = TableDefinition::new("line_hours");
 /// Invoices with their lines.
 pub(crate) const INVOICES: Definition = TableDefinition::new("invoices");
 

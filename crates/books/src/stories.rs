@@ -7,6 +7,7 @@ use crate::bytes::{get_list, put_list};
 use crate::facts::BooksError;
 use crate::store::{STORIES, Store};
 use crate::summary::Owners;
+use crate::trail::{self, StepKind, TrailStep};
 use leasehold_meter::Window;
 use leasehold_model::body::{AllocationCheckpointed, AllocationPlaced};
 use leasehold_model::codec::{DecodeError, Field, Reader};
@@ -98,6 +99,8 @@ pub struct Story {
     pub spec: AllocationSpec,
     pub attempts: Vec<Attempt>,
     pub over: Option<Over>,
+    /// Records that no other field names.
+    pub trail: Vec<TrailStep>,
 }
 
 impl Field for Attempt {
@@ -132,6 +135,7 @@ impl Field for Story {
         self.spec.put(out);
         put_list(self.attempts.iter().cloned(), out);
         self.over.put(out);
+        self.trail.put(out);
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(Self {
@@ -140,6 +144,7 @@ impl Field for Story {
             spec: Field::get(r)?,
             attempts: get_list(r)?,
             over: Field::get(r)?,
+            trail: Field::get(r)?,
         })
     }
 }
@@ -220,7 +225,8 @@ impl Stories {
             ended_at: None,
         };
         let (workload, spec) = (record.identity.workload.clone(), spec.clone());
-        self.open.insert(number, Story { outline, workload, spec, attempts: Vec::new(), over: None });
+        self.open
+            .insert(number, Story { outline, workload, spec, attempts: Vec::new(), over: None, trail: Vec::new() });
         Ok(())
     }
 
@@ -241,6 +247,13 @@ impl Stories {
         Ok(())
     }
 
+    /// Notes a record that no other field names.
+    pub(crate) fn note(&mut self, number: AllocationNo, kind: StepKind, record: &Record) {
+        if let Some(story) = self.open.get_mut(&number) {
+            trail::note(&mut story.trail, TrailStep::of(kind, record));
+        }
+    }
+
     pub(crate) fn set(&mut self, number: AllocationNo, state: AllocationState) -> Followed {
         self.open(number)?.outline.state = state;
         Ok(())
@@ -252,6 +265,7 @@ impl Stories {
         if let Some(attempt) = story.attempts.last_mut() {
             attempt.checkpoints.push(Checkpoint { at: record.stamp, bytes: written.bytes, took: written.took });
         }
+        trail::note(&mut story.trail, TrailStep::of(StepKind::Checkpointed, record));
         Ok(())
     }
 

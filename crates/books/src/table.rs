@@ -27,6 +27,11 @@ impl<K: Copy + Eq + Hash> Table<K> {
         })
     }
 
+    /// The number of a key, if it has one.
+    pub(crate) fn known(&self, key: &K) -> Option<u32> {
+        self.index.get(key).copied()
+    }
+
     pub(crate) fn change(&mut self, number: u32, at: Instant, delta: i64, store: &mut Store) {
         self.timeline.change(number, at, delta, store);
     }

@@ -49,6 +49,7 @@ pages! {
     AllocationList { "allocations": api::Allocation }
     TokenList { "tokens": api::Token }
     History { "records": Value }
+    Timeline { "steps": api::TimelineStep }
 }
 
 impl Page for api::RecordPage {

@@ -25,6 +25,7 @@ pub(crate) mod select;
 pub(crate) mod settings;
 pub(crate) mod status;
 pub(crate) mod tenancy;
+pub(crate) mod timeline;
 pub(crate) mod times;
 pub(crate) mod token;
 pub(crate) mod window;

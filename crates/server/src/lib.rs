@@ -55,6 +55,7 @@ mod show_allocations;
 mod show_custody;
 mod show_ledger;
 mod show_rates;
+mod show_timeline;
 mod strict;
 pub mod template;
 mod tls;

@@ -330,6 +330,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/nodes/" {node} "/explain" for READERS => 200 NodeExplanation }
     explain_decision { "Explain a recorded decision, and decide it again from the journal"
         Get "/api/v1/audit/decisions/" {sequence} for EXPLAINED => 200 Explanation }
+    timeline { "Tell everything about a correlation ID in order: requests, decisions, leases, usage, entries and invoices"
+        Get "/api/v1/timeline/" {correlation_id} for ALLOCATION_READERS query[page] => 200 Timeline }
     lease_history { "List the records of a lease"
         Get "/api/v1/leases/" {lease} "/history" for LEASE_READERS query[page] => 200 History }
     renew_lease { "Renew a lease"

@@ -110,7 +110,7 @@ pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
             }],
             sensitive: false,
             control_plane: false,
-            correlation: None,
+            correlation: given_id(no),
             allocation: None,
             app_instance: None,
             attachment: None,
@@ -128,6 +128,11 @@ pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
     }
     to.flush();
     journal.head().size
+}
+
+/// The correlation ID that a lease was given: one in sixteen, and each is shared by two leases.
+pub(super) fn given_id(lease: u64) -> Option<u128> {
+    lease.is_multiple_of(16).then(|| u128::from(lease / 32 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835))
 }
 
 fn release(to: &mut Writer<'_>, end: u64, lease: u64, leases: &[Lease]) {

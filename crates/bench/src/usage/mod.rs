@@ -103,6 +103,13 @@ pub(crate) fn usage() -> Vec<Outcome> {
             number(&said, "/listed")
         )),
     );
+    outcomes.push(Outcome::at_most("timeline.one", number(&said, "/timeline_p99_s") * 1e3, "ms", "<= 10", 10.0).note(
+        format!(
+            "p99 of single correlation IDs, given and derived; the slowest {:.3} ms; {:.0} steps in all",
+            number(&said, "/timeline_worst_s") * 1e3,
+            number(&said, "/timeline_steps")
+        ),
+    ));
     #[cfg(feature = "peers")]
     outcomes.push(over_http(folder.path()));
     outcomes

@@ -1,11 +1,13 @@
 //! Our side, in a separate process so that its memory is that of the books: follows the journal, then answers queries.
 
+use super::journal::given_id;
 use super::leases::{MONTH, NODES, T0, TENANTS, window};
 use crate::scratch;
-use leasehold_books::{COMMIT_RECORDS, Dim, Filter, Keeper, LeaseQuestion, Question, Usage};
+use leasehold_books::{COMMIT_RECORDS, Dim, Filter, Keeper, LeaseQuestion, Question, TimelineQuestion, Usage};
 use leasehold_journal::Journal;
 use leasehold_meter::Window;
-use leasehold_model::{Instant, NodeNo, TenantNo};
+use leasehold_model::id::CorrelationId;
+use leasehold_model::{Instant, LeaseNo, NodeNo, TenantNo};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::io::Write;
@@ -14,6 +16,9 @@ use std::process::{Command, Stdio};
 use std::time::Instant as Stopwatch;
 
 const ASKED: &str = "--books-for-bench";
+
+/// Timelines that are asked for.
+const TIMELINES: u64 = 2000;
 
 /// The file of the books in a data directory.
 pub(super) const BOOKS: &str = "books.redb";
@@ -111,6 +116,31 @@ fn lease_lists(keeper: &Keeper, count: u64, seed: u64) -> (f64, usize) {
     (slowest, listed)
 }
 
+/// Timelines of single IDs, given ones and derived ones in turn: the 99th percentile, the slowest, and all steps.
+fn timelines(keeper: &Keeper, questions: u64) -> (f64, f64, usize) {
+    let (mut times, mut steps) = (Vec::new(), 0);
+    let leases = keeper.books.closed();
+    for k in 0..questions {
+        // Spread over the whole history, in no order.
+        let lease = (k.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 20) % leases;
+        let lease = if k.is_multiple_of(2) { lease / 16 * 16 } else { lease / 16 * 16 + 1 };
+        let (id, derived) = match given_id(lease) {
+            Some(id) => (id, None),
+            None => {
+                let (row, _) = keeper.books.lease(LeaseNo(lease)).expect("an answer").expect("a lease");
+                (0, Some(row.life.sequence))
+            }
+        };
+        let question = TimelineQuestion { id: CorrelationId(id), derived, tenant: None, after: None, limit: 100 };
+        let began = Stopwatch::now();
+        let told = keeper.books.timeline(&question, |_, _| true).expect("an answer").expect("a timeline");
+        times.push(began.elapsed().as_secs_f64());
+        steps += told.steps.len();
+    }
+    times.sort_by(f64::total_cmp);
+    (times[times.len() * 99 / 100], times[times.len() - 1], steps)
+}
+
 fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     let journal = scratch::open(folder);
     let (mut keeper, _) =
@@ -178,6 +208,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
     let by_series = windows(&keeper, count, seed, |window| over(window, &[Dim::Node]));
     assert_eq!(by_series.sha256, node.sha256, "both ways to the same answer");
     let (lease_list_s, listed) = lease_lists(&keeper, count, seed);
+    let (timeline_p99_s, timeline_worst_s, timeline_steps) = timelines(&keeper, TIMELINES);
     let [hourly, peak] = hashes;
     json!({
         "records": size, "closed": keeper.books.closed(), "follow_s": follow_s, "open_s": open_s,
@@ -185,6 +216,7 @@ fn answer(folder: &Path, count: u64, seed: u64) -> Value {
         "window": Value::from(by_payer), "tenant0": Value::from(tenant0), "tenant99": Value::from(tenant99),
         "hourly": { "best_s": best[0], "sha256": hourly }, "peak": { "best_s": best[1], "sha256": peak },
         "node": Value::from(node), "node_series_median_s": by_series.median_s,
-        "lease_list_s": lease_list_s, "listed": listed,
+        "lease_list_s": lease_list_s, "listed": listed, "timeline_p99_s": timeline_p99_s,
+        "timeline_worst_s": timeline_worst_s, "timeline_steps": timeline_steps,
     })
 }

@@ -12,7 +12,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{
     Account, EntryId, Instant, InvoiceNo, Leg, LineKey, Month, Name, ProjectNo, Steps, TenantNo, UsageDelta,
 };
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 /// The usage of an entry.
@@ -261,10 +261,15 @@ impl Books {
             ControlFlow::Continue(())
         };
         if question.tenant.is_some() || question.project.is_some() {
-            for sequence in self.sequences_of(question, from)? {
-                let stored = self.stored_entry(sequence)?.ok_or_else(|| self.store.damage())?;
-                if take(sequence, &stored).is_break() {
-                    break;
+            let mut next = Some(from);
+            while let Some(from) = next {
+                let some = self.entry_records(question, from)?;
+                next = some.next;
+                for sequence in some.sequences {
+                    let stored = self.stored_entry(sequence)?.ok_or_else(|| self.store.damage())?;
+                    if take(sequence, &stored).is_break() {
+                        return Ok(page);
+                    }
                 }
             }
             return Ok(page);
@@ -294,36 +299,6 @@ impl Books {
             }
         }
         Ok(page)
-    }
-
-    /// The records with entries of a tenant or of one of its projects, after a record: the chains of its payers, its
-    /// invoices and its payments.
-    fn sequences_of(&self, question: &EntryQuestion, from: u64) -> Result<BTreeSet<u64>, BooksError> {
-        let mut found = BTreeSet::new();
-        let is_asked = |tenant: TenantNo| question.tenant.is_none_or(|asked| asked == tenant);
-        let mut tenants = BTreeSet::new();
-        for ((project, currency), payer) in &self.ledger.payers {
-            let is_payer = question.project.is_none_or(|asked| asked == *project);
-            if !is_payer || !is_asked(payer.tenant) || question.currency.is_some_and(|asked| asked != *currency) {
-                continue;
-            }
-            tenants.insert(payer.tenant);
-            let mut next = Some(payer.last);
-            while let Some(sequence) = next.filter(|sequence| *sequence >= from) {
-                found.insert(sequence);
-                let stored = self.stored_entry(sequence)?.ok_or_else(|| self.store.damage())?;
-                next = stored.previous();
-            }
-        }
-        let invoices =
-            self.ledger.invoices.iter().filter(|head| tenants.contains(&head.tenant) || is_asked(head.tenant));
-        found.extend(invoices.map(|head| head.sequence).filter(|sequence| *sequence >= from));
-        let of_project = |of: Option<ProjectNo>| question.project.is_none_or(|asked| of == Some(asked));
-        let prepaid = self.ledger.prepaid.iter().filter(|entry| is_asked(entry.tenant) && of_project(entry.project));
-        found.extend(prepaid.map(|entry| entry.sequence).filter(|sequence| *sequence >= from));
-        let payments = self.ledger.payments.iter().filter(|payment| is_asked(payment.tenant));
-        found.extend(payments.map(|payment| payment.sequence).filter(|sequence| *sequence >= from));
-        Ok(found)
     }
 
     /// The sums of all entries of the ledger, by account and currency, counted anew: for checks.

@@ -24,10 +24,10 @@ struct Piece<'b> {
 }
 
 /// Usage by billing series, hour and card.
-struct Sums<'b> {
+pub(super) struct Sums<'b> {
     books: &'b Books,
-    usage: BTreeMap<(u32, Instant, Option<u32>), i128>,
-    prices: BTreeMap<Option<u32>, &'b Prices>,
+    pub(super) usage: BTreeMap<(u32, Instant, Option<u32>), i128>,
+    pub(super) prices: BTreeMap<Option<u32>, &'b Prices>,
 }
 
 /// The end of the hour that contains an instant.
@@ -36,7 +36,7 @@ fn hour_end(at: Instant) -> Instant {
 }
 
 impl<'b> Sums<'b> {
-    fn new(books: &'b Books) -> Self {
+    pub(super) fn new(books: &'b Books) -> Self {
         Self { books, usage: BTreeMap::new(), prices: BTreeMap::new() }
     }
 
@@ -79,7 +79,7 @@ impl<'b> Sums<'b> {
     }
 
     /// The effect of steps, each from an instant on, within a window.
-    fn add_steps(&mut self, series: u32, mut steps: Vec<(Instant, i128)>, window: Window) {
+    pub(super) fn add_steps(&mut self, series: u32, mut steps: Vec<(Instant, i128)>, window: Window) {
         steps.sort_unstable_by_key(|(at, _)| *at);
         let pool = self.books.billing.keys[series as usize].pool;
         let mut level = 0;
@@ -101,6 +101,12 @@ impl<'b> Sums<'b> {
     }
 }
 
+/// The cost of usage, negative for what was charged too much.
+pub(super) fn cost_of(usage: i128, each: leasehold_meter::Rate) -> Result<Amount, BooksError> {
+    let cost = Amount::of_money(&Money::of(usage.unsigned_abs(), each)?)?;
+    Ok(if usage < 0 { -cost } else { cost })
+}
+
 impl LedgerBook {
     /// The month in which a line is booked: its own, or the first open one if that is closed.
     pub(super) fn booked_in(&self, hour: Instant) -> Month {
@@ -109,7 +115,7 @@ impl LedgerBook {
 }
 
 impl Books {
-    fn line_key(&self, key: &BillingKey, hour: Instant, card: Option<u32>) -> LineKey {
+    pub(super) fn line_key(&self, key: &BillingKey, hour: Instant, card: Option<u32>) -> LineKey {
         LineKey {
             hour,
             project: key.project,
@@ -186,9 +192,7 @@ impl Books {
             let key = &self.billing.keys[series as usize];
             let prices = sums.prices[&card];
             let Some(spec) = self.classes.get(&key.class) else { continue };
-            let each = rate(prices, key.class, spec, key.priced);
-            let cost = Amount::of_money(&Money::of(usage.unsigned_abs(), each)?)?;
-            let exact = if usage < 0 { -cost } else { cost };
+            let exact = cost_of(usage, rate(prices, key.class, spec, key.priced))?;
             let (_, lines) =
                 payers.entry((key.payer, prices.currency)).or_insert_with(|| (key.tenant, PayerLines::new()));
             let key = self.line_key(key, hour, card);

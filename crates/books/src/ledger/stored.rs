@@ -24,18 +24,6 @@ pub(crate) enum StoredBody {
     Prepaid(PrepaidEvent),
 }
 
-impl StoredEntry {
-    /// The previous record of the same payer.
-    pub(crate) fn previous(&self) -> Option<u64> {
-        match &self.body {
-            StoredBody::Posted(body) => body.previous,
-            StoredBody::Corrected(body) => body.previous,
-            StoredBody::Adjusted(body) => body.previous,
-            StoredBody::Invoiced(_) | StoredBody::Paid(_) | StoredBody::Prepaid(_) => None,
-        }
-    }
-}
-
 impl Field for StoredEntry {
     fn put(&self, out: &mut Vec<u8>) {
         self.stamp.put(out);

@@ -2,6 +2,7 @@
 
 mod asked;
 mod naive;
+mod timelines;
 mod world;
 
 use asked::{compare_allocations, compare_leases, compare_one};
@@ -131,7 +132,7 @@ fn reads_little(books: &Books, records: &[Record], dice: &mut Dice) {
 fn an_entry_at_another_place_is_noticed() {
     let records = long_history(12_000, 3, keys().public_keys()[0]);
     let journal = journal_of(&records);
-    for table in ["finder", "rows", "stories"] {
+    for table in ["finder", "rows", "stories", "correlations"] {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("books");
         let (mut keeper, _) = Keeper::open(&path, &journal, &books_key()).expect("opened");
@@ -147,6 +148,9 @@ fn an_entry_at_another_place_is_noticed() {
                 keeper.books.allocations(&question, |_| true).map(drop)
             }
             "finder" => keeper.books.lease(LeaseNo(0)).map(drop),
+            "correlations" => timelines::ids_of(&records)
+                .iter()
+                .try_for_each(|id| keeper.books.timeline(&timelines::question(*id, None, 100), |_, _| true).map(drop)),
             _ => keeper.books.leases(&LeaseQuestion { limit: 10, ..LeaseQuestion::default() }, |_| true).map(drop),
         };
         assert_eq!(answer, Err(BooksError::Damaged), "{table}");

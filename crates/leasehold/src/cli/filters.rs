@@ -30,6 +30,7 @@ const PAIRS: &[(&[&str], &Endpoint, &[&str])] = &[
     (&["ledger", "disputes"], by_id::list_disputes, &["cursor", "limit"]),
     (&["invoice", "list"], by_id::list_invoices, &["cursor", "limit"]),
     (&["payment", "list"], by_id::list_payments, &["cursor", "limit"]),
+    (&["timeline"], by_id::timeline, &["cursor", "limit"]),
     (&["lease", "list"], by_id::list_leases, &["cursor", "limit"]),
     (&["alloc", "list"], by_id::list_allocations, &["cursor", "limit"]),
     (&["node", "list"], by_id::list_nodes, &["cursor", "limit"]),

@@ -14,6 +14,7 @@ use super::rate::RateCommand;
 use super::settings::SettingsCommand;
 use super::status::StatusArgs;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
+use super::timeline::TimelineArgs;
 use super::token::TokenCommand;
 use clap::{Args, Subcommand};
 use leasehold_api::Priority;
@@ -90,6 +91,8 @@ pub(crate) enum RemoteCommand {
     /// Show and set the tax rates of tenants
     #[command(subcommand)]
     Tax(TaxCommand),
+    /// Tell everything about a correlation ID in order: requests, decisions, leases, usage, entries and invoices
+    Timeline(TimelineArgs),
     /// Show and change the daemon's scheduling limits and timeouts
     #[command(subcommand)]
     Settings(SettingsCommand),

@@ -294,6 +294,7 @@ fn details(session: &Session, detail: &AllocationDetail, classes: &Classes) -> D
         .maybe("initial TTL", allocation.ttl.map(|ttl| time_format::span(ttl.0)))
         .maybe("staged", allocation.staged.then_some("yes"))
         .maybe("requeue", allocation.requeue.then_some("when interrupted without a checkpoint"))
+        .add("correlation ID", &allocation.correlation_id)
         .maybe("sensitive", allocation.sensitive.then_some("yes"))
         .maybe("app instance", allocation.app_instance)
         .add("submitted", deadline(allocation.submitted_at))

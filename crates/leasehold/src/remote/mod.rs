@@ -36,6 +36,7 @@ mod session;
 mod settings;
 mod status;
 mod tenancy;
+mod timeline;
 mod times;
 mod token;
 mod units;
@@ -85,6 +86,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Payment(command) => invoice::payment(session, command).await?,
         RemoteCommand::Prepaid(command) => prepaid::run(session, *command).await?,
         RemoteCommand::Tax(command) => invoice::tax(session, command).await?,
+        RemoteCommand::Timeline(args) => timeline::run(session, args).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,
     }

@@ -139,3 +139,31 @@ fn credit_is_paid_in_advance_shown_and_ended() {
     refuses(&daemon.run("prepaid end 1 --project lattice"), 1, "unknown_credit");
     tells(&daemon.run("ledger entries --tenant physics --kind top_up").ok(), &["top_up", "order-1"]);
 }
+
+#[test]
+fn a_timeline_is_told_by_the_id_of_a_request() {
+    const ID: &str = "5f0c1b3e-8a44-4d2e-9c55-0e6b7a1d2f33";
+    let daemon = Daemon::with_cluster();
+    let of = "--tenant physics --project lattice";
+    daemon.run(&format!("lease request --gpu 2 --ttl 10m {of} --correlation-id {ID}")).ok();
+    let lease = daemon.json("lease list")["leases"][0].clone();
+    let id = lease["id"].as_str().expect("an id");
+    daemon.run(&format!("lease renew {id} --ttl 20m")).ok();
+    daemon.run(&format!("lease release {id}")).ok();
+    let told = daemon.run(&format!("timeline {}", ID.replace('-', ""))).ok();
+    tells(
+        &told,
+        &["lease.granted", id, "2 gpu-h100 on", "lease.renewed", "lease.released", "usage", "GPU-hours", "EUR"],
+    );
+    assert!(told.out.lines().all(|line| line.chars().count() <= 120), "{told:?}");
+    let json = daemon.json(&format!("timeline {ID}"));
+    assert_eq!((&json["correlation_id"], &json["steps"][0]["event"]), (&json!(ID), &json!("lease.granted")));
+    // A request without an ID has one that the daemon derived.
+    daemon.run(&format!("lease request --gpu 1 --ttl 10m {of}")).ok();
+    let derived = daemon.json("lease list")["leases"][0]["correlation_id"].as_str().expect("an ID").to_owned();
+    assert_ne!(derived, ID);
+    tells(&daemon.run(&format!("timeline {derived}")).ok(), &["lease.granted", "1 gpu-h100 on"]);
+    refuses(&daemon.run("timeline 00000000000000000000000000000001"), 1, "unknown_correlation_id");
+    refuses(&daemon.run("timeline nonsense"), 1, "bad_id");
+    refuses(&daemon.run("timeline"), 2, "usage");
+}

@@ -34,6 +34,7 @@ mod release_again;
 mod status;
 mod submitted_again;
 mod tenancy;
+mod timeline;
 mod times;
 mod tokens;
 mod usage;
@@ -66,7 +67,7 @@ mod handlers {
         agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
         corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*, keys::*, leases::*,
         ledger::*, operation::*, payments::*, periods::*, prepaid::*, quotas::*, quote::*, rates::*, status::*,
-        tenancy::*, tokens::*, usage::*, waste::*, windows::*,
+        tenancy::*, timeline::*, tokens::*, usage::*, waste::*, windows::*,
     };
 }
 

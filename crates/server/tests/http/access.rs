@@ -23,6 +23,7 @@ fn path(endpoint: &Endpoint) -> String {
         ("{entry}", "entry-0-0"),
         ("{month}", "2026-01"),
         ("{number}", "INV-000001"),
+        ("{correlation_id}", "5f0c1b3e-8a44-4d2e-9c55-0e6b7a1d2f33"),
         ("{code}", "quota_exceeded"),
     ];
     let path = filled.iter().fold(endpoint.path.to_owned(), |path, (name, value)| path.replace(name, value));

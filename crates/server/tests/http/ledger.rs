@@ -77,7 +77,7 @@ impl Ledger {
     }
 
     /// The first usage entry of a tenant.
-    async fn usage_of(&self, tenant: &str) -> Value {
+    pub(crate) async fn usage_of(&self, tenant: &str) -> Value {
         self.entries(&format!("tenant={tenant}&kind=usage")).await[0].clone()
     }
 

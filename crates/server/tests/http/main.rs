@@ -31,6 +31,7 @@ mod scrub_forgery;
 mod status;
 mod streams;
 mod takeovers;
+mod timelines;
 mod waiting;
 mod windows;
 mod words;

@@ -7,6 +7,7 @@ mod compare;
 mod directed;
 mod settling;
 mod story;
+mod timelines;
 
 use crate::from_env;
 use leasehold_engine::Command;
@@ -108,15 +109,20 @@ fn the_ledger_is_what_brute_force_says() {
     let count = from_env("LEASEHOLD_ACCOUNTS_LEDGER", 1500);
     let from = from_env("LEASEHOLD_ACCOUNTS_FROM", 0);
     let mut kinds: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut told = 0;
     for seed in from..from + count {
         let folder = tempfile::tempdir().expect("a folder");
         let shelf = if seed % 5 == 4 { Shelf::File(folder.path().join("books")) } else { Shelf::Memory };
         let story = tell(seed, 200, shelf).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        if seed % 3 == 0 {
+            told += story.check_timelines().unwrap_or_else(|what| panic!("seed {seed}: {what}")) as u64;
+        }
         for record in &story.records {
             *kinds.entry(record.body.word()).or_default() += 1;
         }
     }
-    println!("{kinds:?}");
+    println!("{kinds:?}, {told} entries in timelines");
+    assert!(told > count, "only {told} entries in timelines");
     // A test in which nothing happens finds nothing.
     for (kind, most) in KINDS.iter().filter(|_| count >= 100) {
         let found = kinds.get(kind).copied().unwrap_or(0);
