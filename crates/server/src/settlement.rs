@@ -94,6 +94,14 @@ pub(crate) async fn watch(app: Weak<App>) {
     }
 }
 
+/// The same as [`settle_now`], after the books have processed everything that is durable now.
+pub(crate) fn settle_durable(app: &App) -> Result<(), Unsettled> {
+    if !app.books.wait_for(app.journal.head().size, PATIENCE) {
+        return Err(Unsettled::Behind);
+    }
+    settle_now(app)
+}
+
 /// Settles every hour that is over, and goes on with a month that is being closed. Blocks the thread.
 pub(crate) fn settle_now(app: &App) -> Result<(), Unsettled> {
     let service = &app.settlement;
