@@ -23,7 +23,11 @@ fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {
 impl Ledger {
     fn payer_mut(&mut self, record: &Record, currency: Currency) -> Result<&mut Payer, &'static str> {
         let (tenant, project) = owner(record)?;
-        Ok(self.payers.entry((project, currency)).or_insert_with(|| Payer::new(tenant)))
+        let key = (project, currency);
+        if !self.payers.contains_key(&key) {
+            self.payer_index.update(key, tenant, true);
+        }
+        Ok(self.payers.entry(key).or_insert_with(|| Payer::new(tenant)))
     }
 
     fn invoiced_add(&mut self, tenant: TenantNo, currency: Currency, amount: Steps) -> Folded {
@@ -77,6 +81,7 @@ impl State {
     }
 
     pub(super) fn fold_posted(&mut self, record: &Record, posted: &LedgerPosted) -> Folded {
+        let (_, project) = owner(record)?;
         let payer = self.ledger.payer_mut(record, posted.currency)?;
         if payer.last != posted.previous {
             return Err("the posting follows another one than the payer's last");
@@ -84,14 +89,19 @@ impl State {
         payer.last = Some(record.sequence);
         payer.through = posted.through;
         payer.as_of_size = posted.as_of_size;
-        payer.complete = posted.complete;
+        let was_complete = std::mem::replace(&mut payer.complete, posted.complete);
         payer.last_line = match posted.lines.last() {
             Some(last) if !posted.complete => Some(Box::new((posted.month, last.key.clone()))),
             _ => None,
         };
         payer.residual = posted.residual;
         let sum = Steps::sum(posted.lines.iter().map(|line| line.posted)).ok_or(TOO_LARGE)?;
-        payer.add(posted.month, sum).ok_or(TOO_LARGE)
+        payer.add(posted.month, sum).ok_or(TOO_LARGE)?;
+        if was_complete != posted.complete {
+            let tenant = payer.tenant;
+            self.ledger.payer_index.update((project, posted.currency), tenant, posted.complete);
+        }
+        Ok(())
     }
 
     pub(super) fn fold_hour_settled(&mut self, settled: &HourSettled) -> Folded {
