@@ -31,7 +31,6 @@ pub(crate) fn p99_us((address, token): (SocketAddr, &str), path: impl FnMut(u64)
     load::run(address, vec![asking], Until::Passed(Duration::from_secs(2))).percentile(990)
 }
 
-#[cfg(feature = "peers")]
 /// Repeats a query until it succeeds: it fails while the books are being opened.
 pub(crate) fn wait_for(served: &Served, path: &str) {
     let began = Stopwatch::now();

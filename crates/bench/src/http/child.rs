@@ -160,7 +160,7 @@ impl Served {
     }
 
     /// With an existing journal.
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "ledger")]
     pub(crate) fn on(folder: &Path) -> Self {
         Self::run(ASKED_AS_IT_IS, folder)
     }

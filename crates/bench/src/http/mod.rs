@@ -19,13 +19,9 @@ mod streams;
 
 pub(crate) use allocations::rate as allocations;
 #[cfg(feature = "ledger")]
-pub(crate) use asking::p99_us;
-#[cfg(feature = "peers")]
-pub(crate) use asking::wait_for;
+pub(crate) use asking::{p99_us, wait_for};
 #[cfg(feature = "ledger")]
-pub(crate) use child::{bind, run_to_end};
-#[cfg(feature = "peers")]
-pub(crate) use child::Served;
+pub(crate) use child::{Served, bind, run_to_end};
 pub(crate) use streams::run as streams;
 
 use crate::Outcome;

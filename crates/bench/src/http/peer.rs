@@ -46,7 +46,8 @@ impl LeasePeer {
     /// A thousand plain operations per transaction.
     pub(super) fn batches(&self, clients: u32) -> f64 {
         self.0.sql(SCHEMA, "bench");
-        let script = self.0.write("batch.sql", "\\set start random(0, 999)\nselect lease_batch(false, 1000, :start);\n");
+        let script =
+            self.0.write("batch.sql", "\\set start random(0, 999)\nselect lease_batch(false, 1000, :start);\n");
         let per_second = self.0.pgbench(clients, &script, &[]) * 1000.0;
         eprintln!("  PostgreSQL, plain, 1000 per transaction, {clients} clients: {per_second:.0}/s");
         per_second

@@ -4,9 +4,7 @@
 use crate::bulk::{operate_all, send_all};
 use crate::work::{identity, name};
 use leasehold_cell::Cell;
-use leasehold_engine::command::{
-    PutClass, PutNode, PutPool, PutProject, PutRateCard, PutTenant, RequestLease,
-};
+use leasehold_engine::command::{PutClass, PutNode, PutPool, PutProject, PutRateCard, PutTenant, RequestLease};
 use leasehold_engine::{Command, Request, Settings};
 use leasehold_model::body::PerPriority;
 use leasehold_model::rate::{Decimal, PerKind, Period, Periods, Prices};

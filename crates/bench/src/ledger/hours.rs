@@ -88,6 +88,6 @@ pub(crate) fn post_hours() -> Vec<Outcome> {
     eprintln!("  ours: {per_second:.0} entries/s in {rest} hours");
     outcomes.push(balance::over_http(daemon, ENTRIES));
     drop(folder);
-    outcomes.push(transfers::against(per_second));
+    outcomes.extend(transfers::against(per_second));
     outcomes
 }

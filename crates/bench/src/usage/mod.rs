@@ -6,8 +6,8 @@ mod month;
 mod ours;
 mod peers;
 
-pub use ours::answer_if_asked;
 pub(crate) use month::{forget_month, keep_month, take_month};
+pub use ours::answer_if_asked;
 
 use crate::{Outcome, scratch};
 use leasehold_cell::{Clock, SystemClock};
@@ -103,14 +103,14 @@ pub(crate) fn usage() -> Vec<Outcome> {
             number(&said, "/listed")
         )),
     );
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "ledger")]
     outcomes.push(over_http(folder.path()));
     keep_month(folder);
     outcomes
 }
 
 /// One tenant's usage over HTTP, compared with the cheapest answer there is.
-#[cfg(feature = "peers")]
+#[cfg(feature = "ledger")]
 fn over_http(folder: &Path) -> Outcome {
     use crate::http::{Served, p99_us, wait_for};
     use leasehold_api::When;
