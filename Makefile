@@ -85,7 +85,7 @@ bench: need-postgres need-peers
 	$(CARGO) build --release --package leasehold-bench --features peers
 	$(TARGET)/release/leasehold-bench "$(ONLY)" $(TARGET)/bench.json
 
-# The peer of the HTTP figures.
+# The peer of the figures about HTTP and the ledger.
 need-postgres:
 	@ls /usr/lib/postgresql/*/bin/pgbench >/dev/null 2>&1 || \
 	  { echo "installing PostgreSQL"; apt-get update -qq && apt-get install -y -qq postgresql postgresql-contrib; }

@@ -12,9 +12,13 @@ mod engine;
 #[cfg(feature = "http")]
 pub mod http;
 mod keys;
+#[cfg(feature = "ledger")]
+mod ledger;
 mod memory;
 mod outcome;
 mod place;
+#[cfg(feature = "http")]
+mod postgres;
 mod restart;
 mod scheduling;
 mod scratch;
@@ -57,6 +61,11 @@ const BENCHES: &[Bench] = &[
     ("http.sse_10k", http::streams),
     #[cfg(feature = "usage")]
     ("usage books", usage::usage),
+    // After the queries about usage, whose journal it continues.
+    #[cfg(feature = "ledger")]
+    ("ledger.close_month", ledger::close_month),
+    #[cfg(feature = "ledger")]
+    ("ledger.post ledger.balance", ledger::post_hours),
 ];
 
 /// Runs the benchmarks whose figures begin with `only`, prints a table and writes the file. Returns whether every goal
@@ -72,6 +81,8 @@ pub fn run(only: &str, json: &Path) -> std::io::Result<bool> {
             eprintln!("  took {:.0} s", start.elapsed().as_secs_f64());
         }
     }
+    #[cfg(feature = "usage")]
+    usage::forget_month();
     outcomes.retain(|outcome| outcome.name.starts_with(only));
     print!("{}", outcome::table(&outcomes));
     if let Some(folder) = json.parent() {

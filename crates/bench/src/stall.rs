@@ -22,7 +22,7 @@ const SNAPSHOT_AT_MOST: Duration = Duration::from_secs(20);
 const ROUNDS: usize = 3;
 
 /// Renews one lease after the other at a steady pace while `going_on` returns true; returns the latencies, sorted.
-fn paced(cell: &Cell, work: &mut Workload, mut going_on: impl FnMut(Stopwatch) -> bool) -> Vec<Duration> {
+pub(crate) fn paced(cell: &Cell, work: &mut Workload, mut going_on: impl FnMut(Stopwatch) -> bool) -> Vec<Duration> {
     let mut latencies = Vec::new();
     let began = Stopwatch::now();
     let mut next = began;
@@ -58,7 +58,7 @@ fn settle(cell: &Cell) {
     std::thread::sleep(Duration::from_millis(200));
 }
 
-fn milliseconds(span: Duration) -> f64 {
+pub(crate) fn milliseconds(span: Duration) -> f64 {
     span.as_secs_f64() * 1e3
 }
 

@@ -146,9 +146,8 @@ pub(crate) enum InvoiceLeg {
 impl LedgerBook {
     fn book(&mut self, currency: Currency, legs: &[Leg]) -> Followed {
         for leg in legs {
-            let key = (leg.account, currency);
-            let sum = self.balances.get(&key).copied().unwrap_or_default().checked_add(leg.amount).ok_or(TOO_LARGE)?;
-            self.balances.insert(key, sum);
+            let balance = self.balances.entry((leg.account, currency)).or_default();
+            *balance = balance.checked_add(leg.amount).ok_or(TOO_LARGE)?;
         }
         Ok(())
     }
@@ -187,8 +186,9 @@ impl LedgerBook {
             payer.partial = Some(Partial { through, as_of_size, month, key: last.key.clone() });
         }
         for (position, line) in (0u16..).zip(&posted.lines) {
-            let of_line = (project, posted.currency, line.key.clone());
-            if self.corrected_lines.contains(&of_line) {
+            // Few ledgers have any.
+            let has_corrected = !self.corrected_lines.is_empty();
+            if has_corrected && self.corrected_lines.contains(&(project, posted.currency, line.key.clone())) {
                 self.changed_lines.push(EntryId { sequence: record.sequence, position });
             }
             self.book(posted.currency, &line_legs(project, line))?;

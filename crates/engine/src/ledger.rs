@@ -1,6 +1,10 @@
 //! What the engine keeps of the ledger: enough to refuse a posting that is stale, repeated or for a closed month
 //! (SEMANTICS 12). The entries themselves are in the books, so neither memory nor the cost of a fold grows with them.
 
+mod payer_index;
+
+pub use payer_index::PayerIndex;
+
 use leasehold_model::ledger::{EntryId, HOUR_NS, InvoiceSeries};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{Instant, InvoiceNo, LineKey, Month, ProjectNo, Residual, Span, Steps, TenantNo};
@@ -101,6 +105,7 @@ pub struct Ledger {
     pub first_open: Month,
     pub closing: Option<Closing>,
     pub payers: BTreeMap<PayerKey, Payer>,
+    pub payer_index: PayerIndex,
     /// What tenants owe by their invoices; no amount is zero.
     pub invoiced: BTreeMap<(TenantNo, Currency), Steps>,
     /// How many invoices and credit notes there are.

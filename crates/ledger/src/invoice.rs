@@ -16,7 +16,7 @@ pub struct Taxed {
 /// Rounds half to even to the decimals of a currency. The result is in steps.
 pub fn round_to_currency(exact: &Amount, currency: Currency) -> Result<Steps, Overflow> {
     let step = 10u128.pow(STEP_DECIMALS - currency_decimals(currency).min(STEP_DECIMALS));
-    let units = i128::try_from(exact.over(step).half_even()).map_err(|_| Overflow)?;
+    let units = exact.over(step).half_even()?;
     let steps = units.checked_mul(i128::try_from(step).map_err(|_| Overflow)?).ok_or(Overflow)?;
     Some(Steps(steps)).filter(|steps| steps.is_encodable()).ok_or(Overflow)
 }

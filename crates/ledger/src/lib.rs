@@ -13,6 +13,7 @@ pub mod posting;
 pub mod request;
 mod residual;
 pub mod share;
+mod small;
 
 pub use entry::{line_legs, payer_amount, sums_to_zero};
 pub use exact::Amount;

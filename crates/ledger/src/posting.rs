@@ -19,7 +19,8 @@ pub struct Posted {
 /// rounded down; the steps that are missing then go to the lines with the largest fractions, and a surplus is taken from
 /// those with the smallest, in both cases the first among equals.
 pub fn rounded(residual: Residual, exact: &[Amount]) -> Result<Posted, Overflow> {
-    let total = exact.iter().fold(as_amount(residual), |sum, line| sum + line);
+    // The residual has many digits, and is added last.
+    let total = exact.iter().fold(Amount::zero(), |sum, line| sum + line) + &as_amount(residual);
     let (Steps(posted), residual) = after_rounding(total)?;
     let floors = exact.iter().map(Amount::floor).collect::<Result<Vec<_>, _>>()?;
     let mut lines: Vec<Steps> = floors.iter().map(|(steps, _)| *steps).collect();

@@ -10,7 +10,7 @@ pub(crate) fn as_amount(residual: Residual) -> Amount {
 
 /// Rounds an exact amount to whole steps, half to even; what is left is the residual.
 pub(crate) fn after_rounding(exact: Amount) -> Result<(Steps, Residual), Overflow> {
-    let steps = Steps(i128::try_from(exact.half_even()).map_err(|_| Overflow)?);
+    let steps = Steps(exact.half_even()?);
     if !steps.is_encodable() {
         return Err(Overflow);
     }
@@ -20,5 +20,5 @@ pub(crate) fn after_rounding(exact: Amount) -> Result<(Steps, Residual), Overflo
 
 /// An amount as a residual, rounded half to even; `None` if it is more than half a step.
 pub(crate) fn of(amount: &Amount) -> Option<Residual> {
-    i128::try_from(amount.times(Residual::PER_STEP).half_even()).ok().and_then(Residual::from_units)
+    amount.times(Residual::PER_STEP).half_even().ok().and_then(Residual::from_units)
 }

@@ -3,6 +3,9 @@
 use ethnum::U256;
 use leasehold_ledger::{Amount, Posted, Residual, Steps, reversed, rounded, shared};
 use leasehold_meter::{Money, Rate};
+use leasehold_model::ledger::Magnitude;
+use num_bigint::{BigInt, Sign};
+use num_integer::Integer;
 use proptest::prelude::*;
 
 fn amount(numerator: i128, denominator: u128) -> Amount {
@@ -149,5 +152,69 @@ proptest! {
             Some(parts) => prop_assert_eq!(Steps::sum(parts), Some(amount)),
             None => prop_assert!(weights.iter().all(|weight| *weight == 0)),
         }
+    }
+}
+
+/// A fraction of arbitrary integers, computed in the simplest way.
+type Parts = (BigInt, BigInt);
+
+fn parts(amount: &Amount) -> Parts {
+    let exact = amount.encoded().expect("few digits");
+    assert_eq!(Amount::decoded(&exact).as_ref(), Some(amount), "it can be read back");
+    let number = |magnitude: &Magnitude| BigInt::from_bytes_be(Sign::Plus, magnitude.digits());
+    let numerator = number(&exact.numerator);
+    (if exact.negative { -numerator } else { numerator }, number(&exact.denominator))
+}
+
+fn is_equal((one, below): &Parts, (other, beneath): &Parts) -> bool {
+    one * beneath == other * below
+}
+
+/// The nearest whole number; from the middle, the even one.
+fn nearest((numerator, denominator): &Parts) -> BigInt {
+    let (twice, two): (BigInt, BigInt) = (numerator * 2 + denominator, denominator * 2);
+    let (up, rest) = twice.div_mod_floor(&two);
+    if rest == BigInt::ZERO && up.is_odd() { up - 1 } else { up }
+}
+
+/// Fractions on both sides of what fits 128 bits.
+fn wide() -> impl Strategy<Value = Amount> {
+    let numerator = prop_oneof![Just(i128::MIN), Just(i128::MAX), any::<i128>(), any::<i64>().prop_map(i128::from)];
+    let denominator =
+        prop_oneof![Just(u128::MAX), Just(1 << 127), 1..=u128::MAX, 1..5000u128, Just(UNITS_PER_STEP), Just(3_600_000)];
+    (numerator, denominator).prop_map(|(n, d)| amount(n, d))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
+
+    /// Whether they fit 128 bits or not, amounts are computed as fractions of arbitrary integers are.
+    #[test]
+    fn amounts_of_any_size_are_exact(one in wide(), other in wide(), factor in any::<u128>()) {
+        let ((a, b), (c, d)) = (parts(&one), parts(&other));
+        prop_assert!(is_equal(&parts(&(one.clone() + &other)), &(&a * &d + &c * &b, &b * &d)));
+        prop_assert!(is_equal(&parts(&(one.clone() - &other)), &(&a * &d - &c * &b, &b * &d)));
+        prop_assert_eq!(one.cmp(&other), (&a * &d).cmp(&(&c * &b)));
+        prop_assert!(is_equal(&parts(&one.times(factor)), &(&a * factor, b.clone())));
+        if let Ok((whole, rest)) = one.floor() {
+            prop_assert_eq!(BigInt::from(whole.0), a.div_floor(&b));
+            prop_assert!(rest >= Amount::zero() && rest < amount(1, 1));
+            prop_assert_eq!(Amount::from(whole) + &rest, one);
+        }
+    }
+
+    /// The total of a posting is rounded half to even, and so is what is left of it.
+    #[test]
+    fn totals_are_rounded_half_to_even(before in amounts(), lines in prop::collection::vec(wide(), 0..5)) {
+        let residual = rounded(Residual::NONE, &before).expect("small").residual;
+        let mut total: Parts = (residual.units().into(), UNITS_PER_STEP.into());
+        for (numerator, denominator) in lines.iter().map(parts) {
+            total = (total.0 * &denominator + numerator * &total.1, total.1 * denominator);
+        }
+        let Ok(posted) = rounded(residual, &lines) else { return Ok(()) };
+        let sum = nearest(&total);
+        prop_assert_eq!(BigInt::from(Steps::sum(posted.lines).expect("they are posted").0), sum.clone());
+        let left = nearest(&((&total.0 - sum * &total.1) * UNITS_PER_STEP, total.1.clone()));
+        prop_assert_eq!(BigInt::from(posted.residual.units()), left);
     }
 }

@@ -260,17 +260,22 @@ impl BooksService {
         look(&guard(self.keeper.read()).as_ref().ok_or(BooksError::Damaged)?.books)
     }
 
+    /// The books follow each record as soon as it is durable until the result is dropped, and not only when they are asked.
+    pub(crate) fn keep_up(&self) -> KeepingUp<'_> {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        KeepingUp(self)
+    }
+
     /// Waits until so many records are in the books. Blocks the thread. Returns whether they are.
     pub(crate) fn wait_for(&self, size: u64, most: Duration) -> bool {
         let began = Stopwatch::now();
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        let _awake = self.keep_up();
         self.thread.get().into_iter().for_each(Thread::unpark);
         let mut lock = guard(self.grown.0.lock());
         while self.size.load(Ordering::Acquire) < size && began.elapsed() < most && !self.is_stopping() {
             lock = guard(self.grown.1.wait_timeout(lock, Duration::from_millis(100))).0;
         }
         drop(lock);
-        self.waiting.fetch_sub(1, Ordering::Relaxed);
         self.size() >= size
     }
 
@@ -282,6 +287,16 @@ impl BooksService {
         let taken = self.size();
         let detail = format!("The books have processed {taken} of {size} records; try again in a few seconds.");
         Err(codes::BOOKS_BEHIND.problem(detail).with("retry_after", 5))
+    }
+}
+
+/// While it exists, the thread of the books is woken by every record.
+#[must_use]
+pub(crate) struct KeepingUp<'b>(&'b BooksService);
+
+impl Drop for KeepingUp<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -224,6 +224,12 @@ impl Daemon {
         &self.app.cell
     }
 
+    /// Settles every hour that is over and goes on with a month that is being closed, as the daemon does by itself while
+    /// it serves, once the books have everything that is durable now. Blocks the thread.
+    pub fn settle(&self) -> Result<(), String> {
+        settlement::settle_durable(&self.app).map_err(|why| format!("{why:?}"))
+    }
+
     /// Applies new configurations while the daemon serves.
     pub fn reloader(&self) -> Reloader {
         Reloader {

@@ -10,14 +10,14 @@ use leasehold_cell::{Inbox, Reply, Submission, Unsealed};
 use leasehold_engine::command::{IssueInvoice, Nothing, OpenLedger, PostUsage, SettleHour};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{Identity, Month, Span};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 /// How often the daemon looks whether an hour is over.
 const EVERY: Duration = Duration::from_millis(500);
-/// Lines that are posted at the same time: more would delay the requests of others.
-const LINES_IN_FLIGHT: usize = 512;
+/// Lines that wait for their reply at the same time: more would delay the requests of others.
+const LINES_IN_FLIGHT: usize = 1024;
 /// How long a step waits for the books to follow.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -94,6 +94,14 @@ pub(crate) async fn watch(app: Weak<App>) {
     }
 }
 
+/// The same as [`settle_now`], after the books have processed everything that is durable now.
+pub(crate) fn settle_durable(app: &App) -> Result<(), Unsettled> {
+    if !app.books.wait_for(app.journal.head().size, PATIENCE) {
+        return Err(Unsettled::Behind);
+    }
+    settle_now(app)
+}
+
 /// Settles every hour that is over, and goes on with a month that is being closed. Blocks the thread.
 pub(crate) fn settle_now(app: &App) -> Result<(), Unsettled> {
     let service = &app.settlement;
@@ -131,9 +139,12 @@ fn settle_hour(app: &App) -> Result<bool, Unsettled> {
         return Ok(false);
     }
     // On a quiet cluster nothing may have been recorded since the hour ended; only a later record shows that it is over.
-    if app.now.read(|state| state.last_stamp()) < next {
+    let (stamp, size) = app.now.read(|state| (state.last_stamp(), state.size()));
+    if stamp < next {
         let sealed = app.cell.operate(Command::Heartbeat(Nothing {}))?;
         wait_for(app, sealed.sequence())?;
+    } else {
+        wait_for(app, size - 1)?;
     }
     // What was sealed by others is of no concern: it is known in time, or follows as a difference.
     let Some(settlement) = app.books.with_books(|books| books.next_settlement())? else { return Ok(false) };
@@ -181,31 +192,64 @@ fn close_month(app: &App, month: Month, cut: u64) -> Result<(), Unsettled> {
 
 /// Posts for all payers, the parts of one payer one after the other. Returns the last sequence.
 fn post_all(app: &App, postings: Vec<PayerPosting>) -> Result<u64, Unsettled> {
+    let _following = app.books.keep_up();
+    let mut posting = Posting { app, inbox: Arc::new(Inbox::new()), flying: BTreeMap::new(), sent: 0, lines: 0 };
     let mut waiting: VecDeque<VecDeque<PostUsage>> = postings.into_iter().map(|posting| posting.parts.into()).collect();
-    let mut last = 0;
-    while !waiting.is_empty() {
-        let (mut flight, mut lines) = (Vec::new(), 0);
-        while let Some(mut parts) = waiting.pop_front() {
-            let Some(part) = parts.pop_front() else { continue };
-            if !flight.is_empty() && lines + part.lines.len() > LINES_IN_FLIGHT {
-                parts.push_front(part);
-                waiting.push_front(parts);
-                break;
-            }
-            lines += part.lines.len();
-            flight.push((part, parts));
+    let (mut last, mut failed, mut replies) = (0, None, VecDeque::new());
+    loop {
+        // One half is decided while the other one is being written.
+        if failed.is_none() && posting.lines <= LINES_IN_FLIGHT / 2 {
+            posting.send(&mut waiting);
         }
-        let commands = flight.iter().map(|(part, _)| Command::PostUsage(part.clone())).collect();
-        for (reply, (_, mut rest)) in send(app, commands).into_iter().zip(flight) {
-            let sequence = reply?.sequence();
-            last = last.max(sequence);
-            if let Some(next) = rest.front_mut() {
-                next.previous = Some(sequence);
-                waiting.push_back(rest);
+        if posting.flying.is_empty() {
+            return failed.map_or(Ok(last), Err);
+        }
+        posting.inbox.take(&mut replies);
+        for (tag, reply) in replies.drain(..) {
+            let (lines, mut rest) = posting.flying.remove(&tag).expect("it was sent");
+            posting.lines -= lines;
+            match reply {
+                Ok(sealed) => {
+                    last = last.max(sealed.sequence());
+                    if let Some(next) = rest.front_mut() {
+                        next.previous = Some(sealed.sequence());
+                        waiting.push_back(rest);
+                    }
+                }
+                Err(unsealed) => failed = Some(unsealed.into()),
             }
         }
     }
-    Ok(last)
+}
+
+/// Postings on their way. What was sent is always waited for.
+struct Posting<'a> {
+    app: &'a App,
+    inbox: Arc<Inbox>,
+    /// The lines of each part that has no reply yet, and the parts after it.
+    flying: BTreeMap<u64, (usize, VecDeque<PostUsage>)>,
+    sent: u64,
+    /// Lines without a reply.
+    lines: usize,
+}
+
+impl Posting<'_> {
+    /// Sends parts until enough lines are on their way.
+    fn send(&mut self, waiting: &mut VecDeque<VecDeque<PostUsage>>) {
+        let mut group = Vec::new();
+        while self.lines < LINES_IN_FLIGHT
+            && let Some(mut parts) = waiting.pop_front()
+        {
+            let Some(part) = parts.pop_front() else { continue };
+            let lines = part.lines.len();
+            self.flying.insert(self.sent, (lines, parts));
+            self.lines += lines;
+            let request = Request::new(Identity::default(), Command::PostUsage(part));
+            group.push(Submission { request, to: self.inbox.clone(), tag: self.sent });
+            self.sent += 1;
+        }
+        self.app.cell.submit(group);
+    }
 }
 
 /// Sends commands as the operator; they are decided together. The replies are in the order of the commands.

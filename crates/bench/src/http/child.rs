@@ -37,14 +37,14 @@ pub(super) fn serve_if_asked() -> bool {
 }
 
 /// Runs a server on as many threads as the daemon has.
-pub(super) fn run_to_end(server: impl Future<Output = ()>) {
+pub(crate) fn run_to_end(server: impl Future<Output = ()>) {
     listen::raise_file_limit();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("threads");
     runtime.block_on(server);
 }
 
 /// Any free port.
-pub(super) fn bind() -> TcpListener {
+pub(crate) fn bind() -> TcpListener {
     listen::bind("127.0.0.1:0".parse().expect("an address")).expect("a free port")
 }
 
@@ -160,7 +160,7 @@ impl Served {
     }
 
     /// With an existing journal.
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "ledger")]
     pub(crate) fn on(folder: &Path) -> Self {
         Self::run(ASKED_AS_IT_IS, folder)
     }
@@ -170,7 +170,7 @@ impl Served {
         Self { server, token, folder: None }
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.server.address
     }
 

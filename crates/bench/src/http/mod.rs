@@ -5,27 +5,27 @@
 //! of Debian, started in a temporary directory. All share the machine's processors.
 
 mod allocations;
-#[cfg(feature = "peers")]
+#[cfg(feature = "ledger")]
 mod asking;
 mod bare;
 mod batches;
 mod child;
 mod fetch;
 mod load;
-mod postgres;
+mod peer;
 mod request;
 mod singles;
 mod streams;
 
 pub(crate) use allocations::rate as allocations;
-#[cfg(feature = "peers")]
+#[cfg(feature = "ledger")]
 pub(crate) use asking::{p99_us, wait_for};
-#[cfg(feature = "peers")]
-pub(crate) use child::Served;
+#[cfg(feature = "ledger")]
+pub(crate) use child::{Served, bind, run_to_end};
 pub(crate) use streams::run as streams;
 
 use crate::Outcome;
-use postgres::Postgres;
+use peer::LeasePeer;
 
 /// In a child process: serves until it is killed. Returns false in any other process.
 pub fn serve_if_asked() -> bool {
@@ -41,9 +41,9 @@ fn best(rounds: impl Iterator<Item = f64>) -> f64 {
 
 /// One operation per request.
 pub(crate) fn singles() -> Vec<Outcome> {
-    let postgres = Postgres::start();
+    let postgres = LeasePeer::start();
     let linked = best((0..2).flat_map(|_| [8, 32]).map(|clients| postgres.singles(true, clients).per_second));
-    let plain: Vec<postgres::Figures> =
+    let plain: Vec<peer::Figures> =
         (0..2).flat_map(|_| [32, 64, 64]).map(|clients| postgres.singles(false, clients)).collect();
     drop(postgres);
     let plain_best = best(plain.iter().map(|figures| figures.per_second));
@@ -71,7 +71,7 @@ pub(crate) fn singles() -> Vec<Outcome> {
 
 /// A thousand operations per request.
 pub(crate) fn batches() -> Vec<Outcome> {
-    let postgres = Postgres::start();
+    let postgres = LeasePeer::start();
     let in_transactions = best((0..ROUNDS).flat_map(|_| [1, 2]).map(|clients| postgres.batches(clients)));
     drop(postgres);
     let batched = best((0..ROUNDS).map(|_| batches::run()));

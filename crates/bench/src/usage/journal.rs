@@ -117,6 +117,7 @@ pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
             source_project: None,
             over_soft: smallvec![],
             capped_by: None,
+            capped_by_window: None,
             profile: None,
             weighing: None,
             labels: Vec::new(),

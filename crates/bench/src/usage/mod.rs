@@ -2,9 +2,11 @@
 
 mod journal;
 mod leases;
+mod month;
 mod ours;
 mod peers;
 
+pub(crate) use month::{forget_month, keep_month, take_month};
 pub use ours::answer_if_asked;
 
 use crate::{Outcome, scratch};
@@ -54,9 +56,7 @@ fn against(
 }
 
 pub(crate) fn usage() -> Vec<Outcome> {
-    let folder = scratch::folder();
-    eprintln!("  writing a journal of {LEASES} leases");
-    prepare(folder.path(), LEASES);
+    let folder = take_month();
     eprintln!("  following it into the books, and asking them");
     let said = ours::ask(folder.path(), WINDOWS, SEED);
     eprintln!("  ours: {said}");
@@ -110,18 +110,20 @@ pub(crate) fn usage() -> Vec<Outcome> {
             number(&said, "/timeline_steps")
         ),
     ));
-    #[cfg(feature = "peers")]
+    #[cfg(feature = "ledger")]
     outcomes.push(over_http(folder.path()));
+    keep_month(folder);
     outcomes
 }
 
 /// One tenant's usage over HTTP, compared with the cheapest answer there is.
-#[cfg(feature = "peers")]
+#[cfg(feature = "ledger")]
 fn over_http(folder: &Path) -> Outcome {
     use crate::http::{Served, p99_us, wait_for};
     use leasehold_api::When;
     use leasehold_model::Instant;
     let served = Served::on(folder);
+    let of = (served.address(), served.token.as_str());
     let usage = |k: u64| {
         let (from, to) = leases::window(SEED, k);
         let when = |second: u64| When(Instant::from_secs(second)).to_string();
@@ -130,8 +132,8 @@ fn over_http(folder: &Path) -> Outcome {
     wait_for(&served, &usage(0));
     let (mut health, mut ours) = (f64::MAX, f64::MAX);
     for _ in 0..3 {
-        health = health.min(p99_us(&served, |_| "/healthz".to_owned()));
-        ours = ours.min(p99_us(&served, usage));
+        health = health.min(p99_us(of, |_| "/healthz".to_owned()));
+        ours = ours.min(p99_us(of, usage));
     }
     let outcome = Outcome::at_most("usage.http_p99", ours, "us", "<= /healthz + 1 ms", health + 1000.0);
     Outcome { baseline: Some(health), ratio: None, ..outcome }.note("one tenant, random windows, one connection")

@@ -6,11 +6,12 @@ use leasehold_ledger::{Amount, RatedLine};
 use leasehold_meter::{Money, Wanted, Window, rate};
 use leasehold_model::ledger::{HOUR_NS, hour_of};
 use leasehold_model::rate::{Currency, Prices};
-use leasehold_model::{Instant, Item, LineKey, Month, PoolNo, ProjectNo, TenantNo, UsageDelta};
+use leasehold_model::{ClassNo, Instant, Item, LineKey, Month, PoolNo, Priority, ProjectNo, TenantNo, UsageDelta};
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
-/// The lines of a payer, by the month in which they are booked.
-pub(super) type PayerLines = BTreeMap<(Month, LineKey), RatedLine>;
+/// The lines of a payer with the months in which they are booked, in order of month and key.
+pub(super) type PayerLines = Vec<(Month, RatedLine)>;
 
 /// The lines of all payers, with their tenants.
 pub(super) type Rated = BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)>;
@@ -188,18 +189,30 @@ impl Books {
 
     fn priced_lines(&self, sums: Sums<'_>) -> Result<Rated, BooksError> {
         let mut payers = Rated::new();
+        // There are few prices, and a cost is so many times one of them.
+        let mut unit_costs: BTreeMap<(Option<u32>, ClassNo, Priority), Amount> = BTreeMap::new();
         for ((series, hour, card), usage) in sums.usage.into_iter().filter(|(_, usage)| *usage != 0) {
             let key = &self.billing.keys[series as usize];
             let prices = sums.prices[&card];
             let Some(spec) = self.classes.get(&key.class) else { continue };
-            let exact = cost_of(usage, rate(prices, key.class, spec, key.priced))?;
+            let unit_cost = match unit_costs.entry((card, key.class, key.priced)) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(new) => {
+                    let each = rate(prices, key.class, spec, key.priced);
+                    new.insert(Amount::of_money(&Money::of(1, each)?)?)
+                }
+            };
+            let cost = unit_cost.times(usage.unsigned_abs());
+            let exact = if usage < 0 { -cost } else { cost }.encoded()?;
             let (_, lines) =
                 payers.entry((key.payer, prices.currency)).or_insert_with(|| (key.tenant, PayerLines::new()));
-            let key = self.line_key(key, hour, card);
-            // There is one series for each set of line attributes, so that no line is there already.
-            let line = RatedLine { key: key.clone(), usage: UsageDelta(usage), exact: exact.encoded()? };
-            let before = lines.insert((self.ledger.booked_in(hour), key), line);
-            debug_assert!(before.is_none(), "two series for one line");
+            let line = RatedLine { key: self.line_key(key, hour, card), usage: UsageDelta(usage), exact };
+            lines.push((self.ledger.booked_in(hour), line));
+        }
+        for (_, lines) in payers.values_mut() {
+            lines.sort_unstable_by(|(month, line), (other, next)| (month, &line.key).cmp(&(other, &next.key)));
+            // There is one series for each set of line attributes.
+            debug_assert!(lines.is_sorted_by(|a, b| (a.0, &a.1.key) < (b.0, &b.1.key)), "two series for one line");
         }
         Ok(payers)
     }

@@ -28,8 +28,8 @@ pub struct Settlement {
 /// Lines in the order of their months and keys, in groups of one month that fit a record.
 fn grouped(lines: PayerLines, after: Option<&Partial>) -> Vec<(Month, Vec<RatedLine>)> {
     let mut groups: Vec<(Month, Vec<RatedLine>)> = Vec::new();
-    for ((month, key), line) in lines {
-        if after.is_some_and(|after| (month, &key) <= (after.month, &after.key)) {
+    for (month, line) in lines {
+        if after.is_some_and(|after| (month, &line.key) <= (after.month, &after.key)) {
             continue;
         }
         match groups.last_mut().filter(|(of, lines)| *of == month && lines.len() < LEDGER_LINES_MAX) {

@@ -156,8 +156,8 @@ impl Draft<'_> {
     }
 
     fn check_complete(&self, ledger: &Ledger) -> Result<(), Refusal> {
-        match ledger.payers.iter().find(|(_, payer)| !payer.complete) {
-            Some(((project, _), _)) => Err(Refusal::PostingIncomplete { project: *project }),
+        match ledger.payer_index.first_incomplete() {
+            Some((project, _)) => Err(Refusal::PostingIncomplete { project }),
             None => Ok(()),
         }
     }
@@ -326,8 +326,8 @@ impl Draft<'_> {
             return Err(Refusal::InvoiceExists { tenant });
         }
         self.check_complete(ledger)?;
-        let owed = ledger.payers.iter().filter(|((_, of), payer)| *of == currency && payer.tenant == tenant);
-        let owed = owed.map(|((project, _), payer)| (*project, payer.unbilled_in(month)));
+        let owed = ledger.payer_index.of_tenant(tenant, currency);
+        let owed = owed.map(|project| (project, self.payer(project, currency).unbilled_in(month)));
         let owed: Vec<_> = owed.filter(|(_, amount)| *amount != Steps::ZERO).collect();
         let posted = Steps::sum(issue.taxed.iter().map(|(_, posted)| *posted)).ok_or(Refusal::AmountTooLarge)?;
         let owed_sum = Steps::sum(owed.iter().map(|(_, amount)| *amount)).ok_or(Refusal::AmountTooLarge)?;

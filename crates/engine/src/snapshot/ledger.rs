@@ -1,7 +1,7 @@
 //! Encoding and decoding of what the engine keeps of the ledger.
 
 use super::BadSnapshot;
-use crate::ledger::{Closing, Ledger, Payer};
+use crate::ledger::{Closing, Ledger, Payer, PayerIndex};
 use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::ledger::EntryId;
 use leasehold_model::rate::Currency;
@@ -113,6 +113,7 @@ pub(super) fn get(size: u64, r: &mut Reader<'_>) -> Result<Ledger, BadSnapshot> 
         ledger.closing = Some(Closing { month: ledger.first_open, cut, issued, invoices, credit_notes });
     }
     ledger.payers = get_map(r, |r| Ok((Field::get(r)?, get_payer(size, r)?)))?;
+    ledger.payer_index = PayerIndex::of(&ledger.payers);
     ledger.invoiced = get_map(r, |r| Ok((Field::get(r)?, Steps::get(r)?)))?;
     if ledger.invoiced.values().any(|amount| *amount == Steps::ZERO) {
         return Err(BadSnapshot::Inconsistent("a tenant that owes nothing"));

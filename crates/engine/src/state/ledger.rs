@@ -24,7 +24,11 @@ fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {
 impl Ledger {
     fn payer_mut(&mut self, record: &Record, currency: Currency) -> Result<&mut Payer, &'static str> {
         let (tenant, project) = owner(record)?;
-        Ok(self.payers.entry((project, currency)).or_insert_with(|| Payer::new(tenant)))
+        let key = (project, currency);
+        if !self.payers.contains_key(&key) {
+            self.payer_index.update(key, tenant, true);
+        }
+        Ok(self.payers.entry(key).or_insert_with(|| Payer::new(tenant)))
     }
 
     pub(super) fn invoiced_add(&mut self, tenant: TenantNo, currency: Currency, amount: Steps) -> Folded {
@@ -86,7 +90,7 @@ impl State {
         payer.last = Some(record.sequence);
         payer.through = posted.through;
         payer.as_of_size = posted.as_of_size;
-        payer.complete = posted.complete;
+        let was_complete = std::mem::replace(&mut payer.complete, posted.complete);
         payer.last_line = match posted.lines.last() {
             Some(last) if !posted.complete => Some(Box::new((posted.month, last.key.clone()))),
             _ => None,
@@ -94,6 +98,9 @@ impl State {
         payer.residual = posted.residual;
         let sum = Steps::sum(posted.lines.iter().map(|line| line.posted)).ok_or(TOO_LARGE)?;
         payer.add(posted.month, sum).ok_or(TOO_LARGE)?;
+        if was_complete != posted.complete {
+            self.ledger.payer_index.update((project, posted.currency), tenant, posted.complete);
+        }
         let through = posted.complete.then_some(posted.through);
         self.count_posting((tenant, project, posted.currency), (posted.month, sum), through, to)
     }

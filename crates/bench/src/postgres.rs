@@ -1,4 +1,4 @@
-//! The peer: PostgreSQL of Debian, with the same requests, renewals and releases, including quota checks and events.
+//! The peer: PostgreSQL of Debian, in a temporary directory, with every transaction durable.
 
 use crate::scratch;
 use std::fs;
@@ -6,23 +6,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const SCHEMA: &str = include_str!("postgres/schema.sql");
-const OPERATION: &str = include_str!("postgres/operation.sql");
+/// How long pgbench runs.
 const SECONDS: u32 = 3;
 
 /// A server in a temporary directory. Dropping it stops the server.
-pub(super) struct Postgres {
+pub(crate) struct Postgres {
     folder: tempfile::TempDir,
     programs: PathBuf,
     /// PostgreSQL refuses to run as root; if this process is root, the server runs as this user.
     as_user: Option<&'static str>,
-}
-
-#[derive(Clone, Copy)]
-pub(super) struct Figures {
-    pub(super) clients: u32,
-    pub(super) per_second: f64,
-    pub(super) p99_us: f64,
 }
 
 /// Debian installs them outside the path, in one directory per version.
@@ -35,7 +27,7 @@ fn programs() -> PathBuf {
 }
 
 impl Postgres {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let folder = scratch::folder();
         let as_user = rustix::process::getuid().is_root().then_some("postgres");
         let postgres = Self { folder, programs: programs(), as_user };
@@ -98,7 +90,8 @@ impl Postgres {
         ["-h", &socket, "-U", "postgres", "-d", database].map(str::to_owned).to_vec()
     }
 
-    fn sql(&self, text: &str, database: &str) {
+    /// Runs statements.
+    pub(crate) fn sql(&self, text: &str, database: &str) {
         let file = self.write("statement.sql", text);
         let mut arguments = self.connection(database);
         arguments
@@ -107,63 +100,40 @@ impl Postgres {
         self.run("psql", &arguments, false);
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    /// A file that the programs can read.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let file = self.folder.path().canonicalize().expect("our own directory").join(name);
         fs::write(&file, text).expect("our own directory");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("a file of ours");
         file
     }
 
-    fn pgbench(&self, clients: u32, script: &Path, linked: bool, more: &[&str]) -> String {
+    /// A directory that the programs can write to, empty.
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
+        let folder = self.folder.path().canonicalize().expect("our own directory").join(name);
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).expect("our own directory");
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).expect("our own directory");
+        folder
+    }
+
+    /// Repeats a script on a number of connections; returns how often per second it ran.
+    pub(crate) fn pgbench(&self, clients: u32, script: &Path, more: &[&str]) -> f64 {
         let mut arguments = self.connection("bench");
         // pgbench takes the database last, and `-d` means something else to it.
         arguments.truncate(4);
         let (count, threads, seconds) = (clients.to_string(), clients.min(2).to_string(), SECONDS.to_string());
-        let linked = format!("linked={}", u8::from(linked));
         arguments.extend(["-n", "-M", "prepared", "-c", &count, "-j", &threads, "-T", &seconds].map(str::to_owned));
-        arguments.extend(["-D", &linked, "-D", "phase=0", "-D", "lease=0"].map(str::to_owned));
         arguments.extend(["-f", script.to_str().expect("a plain path")].map(str::to_owned));
         arguments.extend(more.iter().map(|more| (*more).to_owned()));
         arguments.push("bench".to_owned());
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        self.run("pgbench", &arguments, false)
+        Self::per_second(&self.run("pgbench", &arguments, false))
     }
 
     fn per_second(said: &str) -> f64 {
         let line = said.lines().find(|line| line.starts_with("tps")).expect("pgbench gives a figure");
         line.split_whitespace().nth(2).expect("a figure").parse().expect("a number")
-    }
-
-    /// One operation per transaction.
-    pub(super) fn singles(&self, linked: bool, clients: u32) -> Figures {
-        self.sql(SCHEMA, "bench");
-        let script = self.write("operation.sql", OPERATION);
-        let logs = self.folder.path().canonicalize().expect("our own directory").join("logs");
-        let _ = fs::remove_dir_all(&logs);
-        fs::create_dir(&logs).expect("our own directory");
-        fs::set_permissions(&logs, fs::Permissions::from_mode(0o777)).expect("our own directory");
-        let prefix = format!("--log-prefix={}", logs.join("log").display());
-        let said = self.pgbench(clients, &script, linked, &["-l", &prefix]);
-        let mut took_us: Vec<u64> = Vec::new();
-        for log in fs::read_dir(&logs).expect("logs") {
-            let text = fs::read_to_string(log.expect("a file").path()).expect("a log");
-            took_us.extend(text.lines().filter_map(|line| line.split(' ').nth(2)?.parse::<u64>().ok()));
-        }
-        took_us.sort_unstable();
-        let p99_us = took_us[took_us.len() * 99 / 100] as f64;
-        let figures = Figures { clients, per_second: Self::per_second(&said), p99_us };
-        let kind = if linked { "hash-linked" } else { "plain" };
-        eprintln!("  PostgreSQL, {kind}, {clients} clients: {:.0}/s, p99 {p99_us:.0} us", figures.per_second);
-        figures
-    }
-
-    /// A thousand plain operations per transaction.
-    pub(super) fn batches(&self, clients: u32) -> f64 {
-        self.sql(SCHEMA, "bench");
-        let script = self.write("batch.sql", "\\set start random(0, 999)\nselect lease_batch(false, 1000, :start);\n");
-        let per_second = Self::per_second(&self.pgbench(clients, &script, false, &[])) * 1000.0;
-        eprintln!("  PostgreSQL, plain, 1000 per transaction, {clients} clients: {per_second:.0}/s");
-        per_second
     }
 }
 
