@@ -210,7 +210,8 @@ impl<'a> RequestContext<'a> {
         let (tenant, project) = (self.identity.tenant?, self.identity.project?);
         let priority = self.view.priority_now(tenant, project, request.priority);
         (priority != request.priority).then(|| {
-            let ttl = request.ttl.min(self.view.longest_ttl(request.pool, priority));
+            let of_node = || request.node.and_then(|node| self.view.node(node)).map(|node| node.pool);
+            let ttl = request.ttl.min(self.view.longest_ttl(request.pool.or_else(of_node), priority));
             RequestLease { priority, ttl, ..request.clone() }
         })
     }

@@ -71,10 +71,8 @@ fn states_change_with_commands_and_at_whole_minutes() {
         400
         ",
         expect![[r#"
-            0 a prepaid.policy_put
-            0 a prepaid enough -> depleted at 0, block
             0 a credit 1 of 200.000000
-            0 a prepaid depleted -> enough at 200, alert
+            0 a prepaid.policy_put
             0 a denied: prepaid enough, available 200, requested 3600
             0 a granted #0 core 1 on n1 to 190
             181 a prepaid enough -> pending at 20, alert since 180
@@ -103,10 +101,8 @@ fn draining_revokes_what_is_paid_and_blocks_what_is_new() {
         75 a grant core 1 ttl=1s
         ",
         expect![[r#"
-            0 a prepaid.policy_put
-            0 a prepaid enough -> depleted at 0, drain
             0 a credit 1 of 100.000000
-            0 a prepaid depleted -> enough at 100, alert
+            0 a prepaid.policy_put
             0 a granted #0 core 1 on n1 to 50
             0 b granted #1 core 1 on n1 to 500
             40 a renewed #0 to 100
@@ -140,10 +136,8 @@ fn downgrading_lowers_new_and_waiting_work() {
         1 a grant core 1 ttl=60s priority=guaranteed
         ",
         expect![[r#"
-            0 a prepaid.policy_put
-            0 a prepaid enough -> depleted at 0, downgrade
             0 a credit 1 of 150.000000
-            0 a prepaid depleted -> enough at 150, alert
+            0 a prepaid.policy_put
             0 b granted #0 core 100 on n1 to 3600
             0 a @1 submitted
             0 a ledger.adjusted
@@ -290,6 +284,7 @@ fn what_is_not_valid_is_refused() {
         0 op prepaid a grace=40000000s
         ",
         expect![[r#"
+            0 refused: no_prepaid_account
             0 refused: bad_top_up
             0 refused: bad_top_up
             0 refused: credit_expired
