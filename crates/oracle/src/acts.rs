@@ -130,11 +130,22 @@ impl World {
     /// One record for each holder and each grace period of their pools. They are in the order of tenant, project,
     /// user, workload, allocation, correlation ID and grace.
     pub(crate) fn revocations(&self, leases: &[LeaseNo], reason: Reason, now: Instant) -> Script {
+        self.revocations_within(leases, reason, None, now)
+    }
+
+    /// The same with one grace period for all, if one is given.
+    pub(crate) fn revocations_within(
+        &self,
+        leases: &[LeaseNo],
+        reason: Reason,
+        given: Option<Span>,
+        now: Instant,
+    ) -> Script {
         let mut groups: Vec<((Holder, Span), Vec<LeaseNo>)> = Vec::new();
         for number in leases {
             let lease = self.lease(*number).expect("one that was just listed");
             let grace = self.pools.get(&lease.pool).and_then(|pool| pool.grace);
-            let grace = grace.unwrap_or(self.settings.grace_default);
+            let grace = given.or(grace).unwrap_or(self.settings.grace_default);
             let of = (lease.holder(), grace);
             match groups.iter_mut().find(|(other, _)| *other == of) {
                 Some((_, together)) => together.push(*number),

@@ -49,7 +49,7 @@ pub(crate) struct Held {
     pub(crate) priority: Priority,
 }
 
-fn held(lease: &Lease) -> Held {
+pub(crate) fn held(lease: &Lease) -> Held {
     Held { class: lease.class, quanta: lease.quanta, pool: lease.pool, priority: lease.priced_as }
 }
 
@@ -59,10 +59,16 @@ impl World {
     /// Whether the record may change reserved money without changing the queue otherwise.
     pub(crate) fn moves_money(&self, record: &Record) -> bool {
         match &record.body {
-            Body::RateCardPut(_) | Body::RateCardDeleted(_) => !self.ceilings.is_empty(),
+            Body::RateCardPut(_) | Body::RateCardDeleted(_) => {
+                !self.ceilings.is_empty() || !self.prepaid.accounts.is_empty()
+            }
+            leasehold_model::ledger_kinds!() => !self.prepaid.accounts.is_empty(),
             Body::Renewed(renewed) => {
                 let mut leases = renewed.renewals.iter().filter_map(|renewal| self.lease(renewal.lease));
                 leases.any(|lease| {
+                    if !self.accounts_of(lease.project).is_empty() {
+                        return true;
+                    }
                     let scopes = [(lease.project, None), (lease.project, lease.app_instance)];
                     scopes.iter().any(|scope| self.ceilings.contains_key(scope))
                 })
@@ -73,7 +79,7 @@ impl World {
             | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::PoolPut(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_)
             | Body::ProjectPut(_) | Body::ProjectDeleted(_) | Body::UserPut(_) | Body::UserDeleted(_)
-            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | leasehold_model::ledger_kinds!() | Body::ChargePolicyPut(_)
+            | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::ChargePolicyPut(_)
             | Body::BudgetsPut(_) | Body::PoolPlacementPut(_) | Body::PoolQueuePut(_) | Body::PlacementChanged(_) | Body::SensitiveChanged(_) | Body::QueueChanged(_) | Body::ProjectPoolPut(_)
             | Body::NodePut(_) | Body::NodeDeleted(_) | Body::NodeDrained(_) | Body::NodeResumed(_)
             | Body::NodeLost(_) | Body::NodeReturned(_) | Body::NodeCondition(_) | Body::AgentRegistered(_)
@@ -110,8 +116,26 @@ impl World {
         currency: Currency,
         cards: &[&RateCardPut],
     ) -> Amount {
+        let up = self.billionths_up(what.class, self.exact_cost(what, (from, to), currency, cards));
+        if up > U256::from(LEASE_COST_MAX.0) { LEASE_COST_MAX } else { Amount(up.as_u128()) }
+    }
+
+    /// An exact cost of capacity of a class, rounded up to a billionth.
+    pub(crate) fn billionths_up(&self, class: ClassNo, exact: U256) -> U256 {
+        let per = U256::from(self.classes[&class].quanta_per_unit) * U256::from(DAY) * U256::new(10).pow(27);
+        (exact + per - U256::ONE) / per
+    }
+
+    /// Priced interval by interval, not rounded: in parts that depend on the class only.
+    pub(crate) fn exact_cost(
+        &self,
+        what: Held,
+        (from, to): (Instant, Instant),
+        currency: Currency,
+        cards: &[&RateCardPut],
+    ) -> U256 {
         if to <= from {
-            return Amount::ZERO;
+            return U256::ZERO;
         }
         let mut borders: Vec<Instant> =
             cards.iter().map(|card| card.from).filter(|at| *at > from && *at < to).collect();
@@ -125,9 +149,7 @@ impl World {
                 sum += price * U256::from(what.quanta) * U256::from(pair[1].since(pair[0]).0);
             }
         }
-        let per = U256::from(spec.quanta_per_unit) * U256::from(DAY) * U256::new(10).pow(27);
-        let up = (sum + per - U256::ONE) / per;
-        if up > U256::from(LEASE_COST_MAX.0) { LEASE_COST_MAX } else { Amount(up.as_u128()) }
+        sum
     }
 
     /// Whether a scope contains a lease.
@@ -213,19 +235,24 @@ impl World {
 
     /// The ceiling that denies a lease request, if any: its whole TTL must be affordable now.
     pub(crate) fn request_cost_refusal(&self, facts: &RequestFacts, now: Instant) -> Option<DenyCause> {
+        self.hard(facts.project, facts.app_instance, facts.sensitive).into_iter().find_map(|(scope, ceiling)| {
+            let requested = self.request_cost(facts, ceiling.put.currency, now);
+            self.judge(scope, ceiling, requested, now)
+        })
+    }
+
+    /// The cost of a request on the most expensive pool.
+    pub(crate) fn request_cost(&self, facts: &RequestFacts, currency: Currency, now: Instant) -> Amount {
         let named = facts.pool.or_else(|| Some(self.nodes.get(&facts.node?)?.put.pool));
         let cards = self.cards_known(u64::MAX);
         let priority = self.priced_as(facts.priority, facts.sensitive);
-        self.hard(facts.project, facts.app_instance, facts.sensitive).into_iter().find_map(|(scope, ceiling)| {
-            let requested = self.dearest(named, |pool| {
-                let one = |(class, quanta): &(ClassNo, u64)| {
-                    let what = Held { class: *class, quanta: *quanta, pool, priority };
-                    self.cost(what, now, now.saturating_add(facts.ttl), ceiling.put.currency, &cards)
-                };
-                let allows = facts.ttl <= self.grant_ttl_max(pool, facts.priority);
-                allows.then(|| facts.asks.iter().map(one).sum())
-            });
-            self.judge(scope, ceiling, requested, now)
+        self.dearest(named, |pool| {
+            let one = |(class, quanta): &(ClassNo, u64)| {
+                let what = Held { class: *class, quanta: *quanta, pool, priority };
+                self.cost(what, now, now.saturating_add(facts.ttl), currency, &cards)
+            };
+            let allows = facts.ttl <= self.grant_ttl_max(pool, facts.priority);
+            allows.then(|| facts.asks.iter().map(one).sum())
         })
     }
 
@@ -238,7 +265,7 @@ impl World {
         })
     }
 
-    fn gang_cost(&self, spec: &AllocationSpec, currency: Currency, now: Instant) -> Amount {
+    pub(crate) fn gang_cost(&self, spec: &AllocationSpec, currency: Currency, now: Instant) -> Amount {
         let cards = self.cards_known(u64::MAX);
         let priority = self.priced_as(spec.priority, spec.sensitive);
         let one = self.dearest(spec.pool, |pool| {

@@ -57,7 +57,7 @@ impl World {
         now: Instant,
     ) -> ClaimUse {
         let (mut spent, mut reserved) = (Amount::ZERO, Amount::ZERO);
-        for Piece { from: begun, to, counted } in claim.pieces() {
+        for Piece { from: begun, to, counted, .. } in claim.pieces() {
             let begun = begun.max(from);
             let up_to = |end: Instant| self.cost_of_node(claim.pool, &counted, (begun, end), ceiling, cards);
             let Some(to) = to else {
@@ -101,6 +101,9 @@ impl World {
         }
         if until.is_some_and(|until| until <= now) {
             return Some("claim_until_past");
+        }
+        if let Some(fault) = self.fault_of_claim_credit(project, nodes, until, now) {
+            return Some(fault);
         }
         let (scope, ceiling) = self.hard(project, None, false).into_iter().next()?;
         let Some(until) = until else { return Some("claim_needs_until") };

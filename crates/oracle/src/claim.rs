@@ -34,8 +34,8 @@ pub(crate) struct Claim {
     pub(crate) ended: Option<(Instant, u64)>,
     /// Its node turned out to be lost before its end: its idle capacity is billed up to this instant only.
     pub(crate) billed_to: Option<Instant>,
-    /// What it counts, from which effective instant on, in the order of records.
-    changes: Vec<(Instant, Counted)>,
+    /// What it counts, from which effective instant on and by which record, in the order of records.
+    changes: Vec<(Instant, u64, Counted)>,
 }
 
 /// An interval in which a claim counted the same; without an end if it still does.
@@ -44,6 +44,8 @@ pub(crate) struct Piece {
     pub(crate) from: Instant,
     pub(crate) to: Option<Instant>,
     pub(crate) counted: Counted,
+    /// The record that ended it.
+    pub(crate) ended_by: Option<u64>,
 }
 
 impl Claim {
@@ -51,16 +53,16 @@ impl Claim {
     /// previous one does so at the instant of the previous one.
     pub(crate) fn pieces(&self) -> Vec<Piece> {
         let mut pieces: Vec<Piece> = Vec::new();
-        for (at, counted) in &self.changes {
+        for (at, by, counted) in &self.changes {
             let mut from = *at;
             if let Some(last) = pieces.last_mut() {
                 from = from.max(last.from);
-                last.to = Some(from);
+                (last.to, last.ended_by) = (Some(from), Some(*by));
             }
-            pieces.push(Piece { from: from.max(self.since), to: None, counted: counted.clone() });
+            pieces.push(Piece { from: from.max(self.since), to: None, counted: counted.clone(), ended_by: None });
         }
-        if let (Some(last), Some((at, _))) = (pieces.last_mut(), self.ended) {
-            last.to = Some(at.max(last.from));
+        if let (Some(last), Some((at, by))) = (pieces.last_mut(), self.ended) {
+            (last.to, last.ended_by) = (Some(at.max(last.from)), Some(by));
         }
         pieces
     }
@@ -118,7 +120,7 @@ impl World {
             until,
             ended: None,
             billed_to: None,
-            changes: vec![(record.stamp, self.counted_in_service(node))],
+            changes: vec![(record.stamp, record.sequence, self.counted_in_service(node))],
         });
     }
 
@@ -140,8 +142,8 @@ impl World {
         for place in (0..self.claims.len()).filter(|place| self.claims[*place].ended.is_none()).collect::<Vec<_>>() {
             let now = self.counted_in_service(self.claims[place].node);
             let changes = &mut self.claims[place].changes;
-            if changes.last().is_none_or(|(_, before)| *before != now) {
-                changes.push((at, now));
+            if changes.last().is_none_or(|(.., before)| *before != now) {
+                changes.push((at, record.sequence, now));
             }
         }
     }

@@ -3,6 +3,7 @@
 use crate::acts::Line;
 use crate::holder::Holder;
 use crate::lease::{Lease, Phase};
+use crate::prepaid::States;
 use crate::violation::{Checked, demand};
 use crate::world::World;
 use leasehold_model::policy::TeardownCause;
@@ -35,6 +36,10 @@ pub(crate) struct Command {
     pub(crate) corrected: Vec<(Holder, usize)>,
     /// The records that must follow, exactly.
     pub(crate) script: VecDeque<Line>,
+    /// When its timer was due, if it applies one.
+    pub(crate) timer: Option<Instant>,
+    /// The stamp of a command that is no timer, and the states of prepaid credit before it.
+    pub(crate) prepaid: Option<(Instant, States)>,
 }
 
 impl World {
@@ -56,6 +61,7 @@ impl World {
         let holds = self.leases.iter().find(holds);
         demand!(holds.is_none(), "over-and-held", "{holds:?}");
         demand!(command.script.is_empty(), "follows", "expected {:?}", command.script);
+        self.check_states_said(command)?;
         let open = &command.must_close;
         demand!(open.is_empty(), "closed", "ended on nodes without an agent, but not closed: {open:?}");
         Ok(())

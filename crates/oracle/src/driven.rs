@@ -165,6 +165,7 @@ impl Driver {
                 }
                 TimerKind::Burst => body::BurstEnded { quota: QuotaNo(small(timer.id)) }.into(),
                 TimerKind::WindowEnd | TimerKind::WindowStart => unreachable!("no nodes are reserved"),
+                TimerKind::Credit | TimerKind::PrepaidMinute => unreachable!("there is no prepaid credit"),
                 TimerKind::QuotaUntil => body::QuotaUntilReached { quota: QuotaNo(small(timer.id)) }.into(),
             };
             self.seal(body, tenant, |record| record.effective_at = timer.due);

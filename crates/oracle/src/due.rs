@@ -18,6 +18,10 @@ pub(crate) enum TimerKind {
     QuotaUntil,
     WindowEnd,
     WindowStart,
+    /// The expiry of prepaid credit.
+    Credit,
+    /// Prepaid credit has another state since a whole minute.
+    PrepaidMinute,
 }
 
 /// Sorted as in SEMANTICS 2: by due instant, kind, ID.
@@ -110,6 +114,7 @@ impl World {
             id: u64::from(window.put.window.0),
         });
         let all = leases.chain(wipes).chain(bursts).chain(until).chain(ends).chain(starts);
+        let all = all.chain(self.prepaid_timers(now));
         let mut due: Vec<Timer> = all.filter(|timer| timer.due <= now).collect();
         due.sort();
         due

@@ -3,16 +3,17 @@
 use crate::access::{is_expired, is_of_tenants, scope_fits};
 use crate::foretell_quota::QuotaWish;
 use crate::oracle::Oracle;
+use crate::prepaid_records::TopUpWish;
 use crate::request::RequestFacts;
 use crate::submission::Word;
 use crate::window::WindowWish;
 use crate::world::World;
 use leasehold_model::body::{
-    AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, NodeCondition, QuotaDeleted, QuotaPut,
-    TenantPut, TokenIssued, TokenRevoked,
+    AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, NodeCondition, PrepaidPolicyPut,
+    QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
-use leasehold_model::rate::{Charges, Prices};
+use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
     AllocationNo, AllocationSpec, Body, Budgets, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo,
     ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
@@ -119,6 +120,18 @@ pub enum Wish {
     Submit(Box<AllocationSpec>, Option<WhenOverQuota>),
     PutQuota(Box<QuotaWish>),
     Say(AllocationNo, Word),
+    TopUp(Box<TopUpWish>),
+    PutPrepaidPolicy {
+        tenant: TenantNo,
+        project: Option<ProjectNo>,
+        put: PrepaidPolicyPut,
+    },
+    EndCredit {
+        tenant: TenantNo,
+        project: Option<ProjectNo>,
+        currency: Currency,
+        credit: u64,
+    },
     /// A command for which only the checks of the caller are predicted.
     Other,
 }
@@ -166,6 +179,8 @@ pub enum Foretold {
     Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
     /// Recorded; the first record has one of these bodies, on behalf of that tenant.
     OneOf { tenant: Option<TenantNo>, bodies: Vec<Body> },
+    /// It was done before, by that record. The daemon answers with it if the request is the same.
+    Again { sequence: u64 },
     /// Refused for one of several faults; which one is not predicted.
     Faulty,
     /// Recorded; the rules for records check the contents.
@@ -259,6 +274,13 @@ impl World {
             Wish::PutQuota(put) => self.foretell_quota(caller, put, now),
             Wish::Submit(spec, when_over_quota) => self.foretell_submission(caller, spec, *when_over_quota, now),
             Wish::Say(number, word) => self.foretell_word(caller, *number, *word, now),
+            Wish::TopUp(wish) => self.foretell_top_up(caller, wish, now),
+            Wish::PutPrepaidPolicy { tenant, project, put } => {
+                self.foretell_prepaid_policy(caller, (*tenant, *project), put)
+            }
+            Wish::EndCredit { tenant, project, currency, credit } => {
+                self.foretell_credit_end(caller, (*tenant, *project), (*currency, *credit), now)
+            }
             Wish::Other => Ok(Foretold::Open),
         }
     }

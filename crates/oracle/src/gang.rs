@@ -180,6 +180,7 @@ impl World {
             }
         }
         terms.refusal = terms.refusal.or_else(|| self.gang_cost_refusal(demand, now));
+        terms.refusal = terms.refusal.or_else(|| self.gang_prepaid_refusal(demand, now));
         terms
     }
 

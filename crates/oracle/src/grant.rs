@@ -8,7 +8,7 @@ use crate::violation::{Broken, Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{Denied, Granted};
 use leasehold_model::limits::CLASSES_PER_REQUEST_MAX;
-use leasehold_model::{AllocationSpec, Body, DenyCause, LeaseNo, Name, Record, Span};
+use leasehold_model::{AllocationSpec, Body, DenyCause, LeaseNo, Name, Priority, Record, Span};
 use std::collections::BTreeSet;
 
 impl World {
@@ -17,6 +17,8 @@ impl World {
         self.check_grant_names(record, granted)?;
         self.check_grant_terms(record, granted)?;
         let facts = facts_of_grant(record, granted)?;
+        let downgraded = self.is_downgraded(facts.project) && facts.priority > Priority::Scavenger;
+        demand!(!downgraded, "prepaid", "granted at {}", facts.priority);
         self.check_grant_room(granted)?;
         self.check_grant_weighing(granted)?;
         self.check_grant_quotas(record, granted, &facts)?;
@@ -228,7 +230,8 @@ impl World {
                 members.sort();
                 demand!(members == asks, "answer", "{members:?} was granted, {asks:?} asked");
                 demand!(granted.sensitive == facts.sensitive, "answer", "sensitive is {}", granted.sensitive);
-                demand!(granted.priority == facts.priority, "answer", "granted at {}", granted.priority);
+                let priority = self.downgraded(facts).priority;
+                demand!(granted.priority == priority, "answer", "granted at {}", granted.priority);
                 let chosen = facts.node.is_none();
                 demand!(granted.weighing.is_some() == chosen, "answer", "chosen by {:?}", granted.weighing);
                 let profile = facts.profile.filter(|_| chosen);
@@ -246,8 +249,9 @@ impl World {
             Body::Denied(denied) => {
                 let mut asked: Vec<_> = denied.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect();
                 asked.sort();
+                let decided = self.downgraded(facts);
                 let same = asked == asks
-                    && (denied.pool, denied.ttl, denied.priority) == (facts.pool, facts.ttl, facts.priority);
+                    && (denied.pool, denied.ttl, denied.priority) == (decided.pool, decided.ttl, decided.priority);
                 demand!(same, "answer", "the denial repeats another request: {denied:?}");
                 Expected::Denied(denied.cause)
             }

@@ -74,6 +74,7 @@ impl World {
             // Each renewal counts against the ceilings of the following ones.
             let lease = self.lease(renewal.lease).expect("it was just found");
             self.check_renewal_cost(record, lease, renewal.expires_at)?;
+            self.check_renewal_credit(record, lease, renewal.expires_at)?;
             let lease = self.lease_mut(renewal.lease);
             lease.expires_at = renewal.expires_at;
             lease.reckoned_by = record.sequence;

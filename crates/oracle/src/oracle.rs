@@ -108,7 +108,14 @@ impl Oracle {
             self.world.check_settled(&self.command)?;
             self.command = Command::default();
         }
+        if !record.continues && !matches!(record.body, Body::Started(_)) {
+            let is_timer = self.world.prepaid_timer_of(record).or_else(|| applied_by(record)).is_some();
+            self.world.end_used_up(if is_timer { record.effective_at } else { record.stamp });
+        }
         let is_timer = self.check_timers(record)?;
+        if !record.continues && !is_timer && self.command.script.is_empty() {
+            self.command.prepaid = Some((record.stamp, self.world.prepaid_states(record.stamp)));
+        }
         if !record.continues {
             self.world.check_token(record)?;
         }
@@ -123,6 +130,9 @@ impl Oracle {
             self.world.check_answer(record, facts)?;
         }
         self.apply(record, is_timer, was_foretold.is_some())?;
+        if is_timer {
+            self.command.timer = Some(record.effective_at);
+        }
         if let Some(key) = key_of(record) {
             self.command.key = Some(key);
         }
@@ -133,6 +143,7 @@ impl Oracle {
             self.world.fill_reservations();
         }
         self.world.follow_claims(record);
+        self.world.follow_minutes(record, is_timer);
         self.world.follow_episodes(record.stamp);
         self.world.follow_overage(record.stamp);
         if let Body::QuotaPut(put) = &record.body {
@@ -170,10 +181,15 @@ impl Oracle {
     /// new process records its start first; timers that became due during the outage follow.
     fn check_timers(&mut self, record: &Record) -> Result<bool, Broken> {
         let of_lost_node = self.command.lost.is_some() && matches!(record.body, Body::TeardownStarted(_));
-        if let Some((kind, ids)) = applied_by(record).filter(|_| !of_lost_node) {
+        let timer = self.world.prepaid_timer_of(record).or_else(|| applied_by(record));
+        if let Some((kind, ids)) = timer.filter(|_| !of_lost_node) {
             self.world.check_timer(record, kind, &ids)?;
             self.command.timers_checked = false;
             return Ok(true);
+        }
+        // The new state of prepaid credit belongs to what changed it, also if that is a timer.
+        if record.continues && matches!(record.body, Body::PrepaidChanged(_)) {
+            return Ok(false);
         }
         if !record.continues && !matches!(record.body, Body::Genesis(_) | Body::Started(_)) {
             return self.check_acts(record).map(|()| false);
@@ -251,6 +267,8 @@ impl Oracle {
             at == settled.through
         } else if let Some(loss) = loss_corrected_by(record) {
             self.world.losses.get(&loss).is_some_and(|loss| at == loss.last_seen)
+        } else if let Body::PrepaidChanged(_) = &record.body {
+            at == self.command.timer.unwrap_or(stamp)
         } else {
             at == stamp
         };
@@ -315,7 +333,33 @@ impl Oracle {
             Body::EndsCorrected(body) => world.ends_corrected(command, record, body),
             Body::ClaimEndCorrected(body) => world.claim_end_corrected(record, body),
             Body::LossSettled(body) => world.loss_settled(body),
-            leasehold_model::ledger_kinds!() => world.ledger.take(record),
+            Body::InvoiceIssued(body) => {
+                world.ledger.take(record)?;
+                command.script = world.applications(record, body).into();
+                Ok(())
+            }
+            Body::PrepaidToppedUp(body) => {
+                world.ledger.take(record)?;
+                world.topped_up(record, body)
+            }
+            Body::PrepaidPolicyPut(body) => {
+                world.ledger.take(record)?;
+                world.prepaid_policy_put(record, body)
+            }
+            Body::PrepaidLapsed(body) => {
+                world.ledger.take(record)?;
+                world.prepaid_lapsed(record, body)
+            }
+            Body::PrepaidChanged(body) => world.prepaid_changed(command, record, body),
+            Body::PrepaidApplied(body) => {
+                demand!(was_foretold, "follows", "credit is used by invoices only");
+                world.ledger.take(record)?;
+                world.prepaid_applied(record, body)
+            }
+            leasehold_model::ledger_kinds!() => {
+                world.ledger.take(record)?;
+                world.count_postings(record)
+            }
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),
             Body::SensitiveChanged(body) => world.sensitive_changed(body),
             Body::NodesClaimed(body) => world.nodes_claimed(command, record, body),
@@ -376,7 +420,7 @@ impl Oracle {
             Body::AllocationCancelled(body) => world.cancelled(record, body.allocation),
             Body::AllocationHoldSet(body) => world.hold_set(record, body),
             Body::AllocationHoldCleared(body) => world.hold_cleared(record, body.allocation),
-            Body::AllocationChanged(body) => world.changed(record, body),
+            Body::AllocationChanged(body) => world.changed(record, body, was_foretold),
             Body::Unknown { kind, .. } => broken!("unknown-kind", "kind {kind} is not known"),
         }
     }

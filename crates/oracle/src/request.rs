@@ -115,7 +115,18 @@ impl RequestFacts {
 
 impl World {
     pub(crate) fn expect_request(&self, facts: &RequestFacts, now: Instant) -> Expected {
+        if let Some(fault) = self.fault_of(facts) {
+            return Expected::Refused(fault);
+        }
+        let facts = &self.downgraded(facts);
         self.expect_with(facts, self.guard_for(&facts.demand(), facts.pool, now), now)
+    }
+
+    /// The longest TTL that any pool allows which the request may use.
+    pub(crate) fn longest_ttl(&self, facts: &RequestFacts) -> Span {
+        let pools = self.pools.keys().filter(|pool| self.may_look_in(facts, **pool));
+        let longest = pools.map(|pool| self.grant_ttl_max(*pool, facts.priority)).max();
+        longest.unwrap_or(self.settings.ttl_max)
     }
 
     /// The same for facts that were taken from a grant: which pools the request named is not known, and neither is its
@@ -161,7 +172,8 @@ impl World {
         if let Some(cause) = self.terms(facts, None, now).refusal {
             return denied(cause);
         }
-        if let Some(cause) = self.request_cost_refusal(facts, now) {
+        let too_dear = self.request_cost_refusal(facts, now);
+        if let Some(cause) = too_dear.or_else(|| self.request_prepaid_refusal(facts, now)) {
             return Expected::Denied(cause);
         }
         let candidates = self.looked_at(facts);

@@ -152,7 +152,7 @@ impl World {
         self.pools.keys().copied().filter(|pool| spec.pool.is_none_or(|own| own == *pool))
     }
 
-    fn longest(&self, spec: &AllocationSpec) -> Span {
+    pub(crate) fn longest(&self, spec: &AllocationSpec) -> Span {
         let longest = self.pools_of(spec).map(|pool| self.grant_ttl_max(pool, spec.priority)).max();
         longest.unwrap_or(self.settings.ttl_max)
     }
@@ -243,7 +243,10 @@ impl World {
             return Err(fault);
         }
         let project = caller.project.expect("it was looked at");
-        let spec = self.in_order(spec);
+        let mut spec = self.in_order(spec);
+        if self.is_downgraded(project) {
+            spec = self.downgraded_spec(&spec);
+        }
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);
         let guard = self.guard_for(&demand, spec.pool, now);
         if self.is_paused_everywhere(&demand, spec.pool) {

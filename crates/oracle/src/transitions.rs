@@ -16,7 +16,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::{
     AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Body, DenyCause, Fraction, Identity, Instant, LeaseNo,
-    LimitKind, Reason, Record, Span,
+    LimitKind, Priority, Reason, Record, Span,
 };
 
 impl World {
@@ -72,6 +72,8 @@ impl World {
             broken!("submission-of-invalid", "must be refused: {fault}");
         }
         demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels must be sorted");
+        let downgraded = self.is_downgraded(project) && spec.priority > Priority::Scavenger;
+        demand!(!downgraded, "prepaid", "submitted at {}", spec.priority);
         let gang = Demand::of_gang(tenant, project, identity.user, spec);
         let demand = Demand { node: submitted.node, ..gang };
         let guard = self.guard_for(&demand, spec.pool, record.stamp);
@@ -307,7 +309,7 @@ impl World {
     }
 
     /// It asks for something else, and keeps its place by submission. What was reserved for it is not any more.
-    pub(crate) fn changed(&mut self, record: &Record, changed: &AllocationChanged) -> Checked {
+    pub(crate) fn changed(&mut self, record: &Record, changed: &AllocationChanged, was_foretold: bool) -> Checked {
         let found = self.in_state(record, changed.allocation, AllocationState::is_queued)?;
         let old = std::mem::replace(&mut found.spec, changed.spec.clone());
         found.reservation = None;
@@ -321,7 +323,9 @@ impl World {
         };
         demand!(may_differ == old, "allocation-changed", "{} changed more than it may", changed.allocation);
         let (tenant, project, user) = (found.tenant, found.project, found.user);
-        if let Some(fault) = self.fault_of_spec(tenant, Some(project), user, &changed.spec) {
+        // Nobody asked for a downgrade.
+        let fault = self.fault_of_spec(tenant, Some(project), user, &changed.spec).filter(|_| !was_foretold);
+        if let Some(fault) = fault {
             broken!("allocation-changed", "{}: {fault}", changed.allocation)
         }
         Ok(())

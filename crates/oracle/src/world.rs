@@ -10,6 +10,7 @@ use crate::lease::Lease;
 use crate::ledger::Ledger;
 use crate::loss::Loss;
 use crate::pool_access::MinuteUse;
+use crate::prepaid::Prepaid;
 use crate::queue::Heads;
 use crate::window::Window;
 use leasehold_model::body::{
@@ -160,6 +161,7 @@ pub(crate) struct World {
     /// The highest number of each kind, deleted ones included.
     pub(crate) highest: BTreeMap<&'static str, u64>,
     pub(crate) ledger: Ledger,
+    pub(crate) prepaid: Prepaid,
 }
 
 impl World {
@@ -200,6 +202,7 @@ impl World {
             placed_in_run: BTreeSet::new(),
             highest: BTreeMap::new(),
             ledger: Ledger::default(),
+            prepaid: Prepaid::default(),
         }
     }
 

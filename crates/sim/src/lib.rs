@@ -18,6 +18,8 @@ mod ledgers;
 mod life;
 mod losses;
 mod maintenance;
+mod prepaid;
+mod prepaid_events;
 mod prices;
 mod readings;
 mod requests;

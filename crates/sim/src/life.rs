@@ -3,10 +3,11 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{ledgers, losses, readings, requests};
+use crate::{ledgers, losses, prepaid, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
+use leasehold_engine::command::TopUp;
 use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_journal::{AppendError, FileJournal, Journal, Keys, Local, OpenError, Options, PrepareError, Secret};
 use leasehold_model::record::Hash;
@@ -34,6 +35,9 @@ pub(crate) struct Truth {
     pub(crate) tally: super::run::Tally,
     /// Whether the ledger is used.
     pub(crate) keeps_ledger: bool,
+    /// Whether there is prepaid credit, and the last that was asked for.
+    pub(crate) has_prepaid: bool,
+    pub(crate) topped_up: Option<TopUp>,
 }
 
 /// How a life ended.
@@ -218,9 +222,14 @@ impl Truth {
         let as_foretold = match &foretold {
             Foretold::Refused(code) => refused(code),
             Foretold::Sealed { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
-                if records[0].identity.tenant == *tenant && records.iter().map(|r| &r.body).eq(bodies)),
+                if records[0].identity.tenant == *tenant
+                    && records.iter().map(|r| &r.body).take_while(|body| !prepaid::is_change(body)).eq(bodies)),
             Foretold::OneOf { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
                 if records[0].identity.tenant == *tenant && bodies.contains(&records[0].body)),
+            Foretold::Again { sequence } => {
+                matches!(reply, Err(Unsealed::Refused(Refusal::TopUpExists { sequence: first }))
+                if first == sequence)
+            }
             Foretold::Faulty => matches!(reply, Err(Unsealed::Refused(_))),
             Foretold::Stands => matches!(reply, Ok(Sealed { repeated: false, .. })),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
@@ -245,6 +254,12 @@ impl Truth {
             if !self.oracle.stands_against_claim(project, (nodes, *until), figures, now) {
                 return Err(format!("no ceiling stands against {:?}: {reply:?}", asked.wish));
             }
+        }
+        let is_single = matches!(&asked.renews, Some(1));
+        let stated = prepaid::check_refusal(&self.oracle, (&asked.caller, &asked.wish, is_single), reply, now)?;
+        stated.into_iter().for_each(|code| *self.tally.foretold.entry(code).or_insert(0) += 1);
+        if let Foretold::Again { .. } = foretold {
+            *self.tally.foretold.entry("top_up_exists").or_insert(0) += 1;
         }
         if let Foretold::Refused(code) = foretold {
             *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);
@@ -387,6 +402,13 @@ impl Life<'_> {
             let ledger = self.truth.oracle.ledger();
             let about_money = self.now.read(|state| ledgers::any(state, ledger, now));
             if let Some(command) = about_money.filter(|_| self.truth.keeps_ledger) {
+                let request = Request::new(Identity::default(), command);
+                requests.push_front((Asked::new(&request, None, None), request));
+            }
+        }
+        if self.truth.has_prepaid {
+            let before = &mut self.truth.topped_up;
+            if let Some(command) = self.now.read(|state| prepaid::any(state, before, now)) {
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }

@@ -2,7 +2,7 @@
 
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
-use crate::{claims, events};
+use crate::{claims, events, prepaid_events};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
 use leasehold_model::{Instant, Record};
@@ -33,7 +33,7 @@ pub struct Tally {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Refusals that the oracle predicted, by code.
     pub foretold: BTreeMap<&'static str, u64>,
-    /// Notable events of claims and sensitive work, lost nodes and failed starts.
+    /// Notable events of claims and sensitive work, lost nodes, failed starts and prepaid credit.
     pub sensitive: BTreeMap<&'static str, u64>,
 }
 
@@ -115,6 +115,8 @@ fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>
         answered: BTreeMap::new(),
         tally: Tally { seeds: 1, ..Tally::default() },
         keeps_ledger,
+        has_prepaid: keeps_ledger && Dice::new(seed ^ 0x9e9).one_in(2),
+        topped_up: None,
     };
     let mut disk = FaultDisk::new(dice.split(), Faults::default());
     let mut left = steps;
@@ -151,6 +153,7 @@ fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>
     }
     truth.tally.sensitive = claims::notable(&truth.records);
     events::count(&truth.records, &mut truth.tally.sensitive);
+    prepaid_events::count(&truth.records, &mut truth.tally.sensitive);
     Ok((truth.tally, truth.records))
 }
 

@@ -4,13 +4,13 @@ use crate::requests::{name, small};
 use crate::{ceilings, prices};
 use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
 use leasehold_engine::{Command, State};
-use leasehold_model::body::{CeilingDeleted, CeilingPut};
+use leasehold_model::body::{CeilingDeleted, CeilingPut, PrepaidPolicyPut, PrepaidToppedUp};
 use leasehold_model::{
     Address, AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo,
     TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
-use leasehold_oracle::{BudgetWishes, Change, QuotaWish, WindowWish, Wish, Word};
+use leasehold_oracle::{BudgetWishes, Change, QuotaWish, TopUpWish, WindowWish, Wish, Word};
 
 /// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
@@ -119,6 +119,27 @@ pub(crate) fn wish(command: &Command) -> Wish {
             let ChangeAllocation { allocation, priority, pool, walltime, ttl, requeue } = *change;
             Wish::Say(allocation, Word::Change(Change { priority, pool, walltime, ttl, requeue }))
         }
+        Command::TopUp(put) => Wish::TopUp(Box::new(TopUpWish {
+            tenant: put.tenant,
+            project: put.project,
+            put: PrepaidToppedUp {
+                currency: put.currency,
+                credit: 0,
+                amount: put.amount,
+                priority: put.priority,
+                expires_at: put.expires_at,
+                source: put.source,
+                reference: put.reference.clone(),
+            },
+        })),
+        Command::PutPrepaidPolicy(put) => Wish::PutPrepaidPolicy {
+            tenant: put.tenant,
+            project: put.project,
+            put: PrepaidPolicyPut { currency: put.currency, policy: put.policy },
+        },
+        Command::EndCredit(end) => {
+            Wish::EndCredit { tenant: end.tenant, project: end.project, currency: end.currency, credit: end.credit }
+        }
         #[rustfmt::skip]
         Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
         | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_) | Command::SetPoolAccess(_)
@@ -128,7 +149,6 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::OpenLedger(_) | Command::PostUsage(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
         | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_) | Command::IssueInvoice(_)
         | Command::FinishPeriod(_) | Command::RecordPayment(_) | Command::PutTaxRate(_)
-        | Command::TopUp(_) | Command::PutPrepaidPolicy(_) | Command::EndCredit(_)
         | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }

@@ -53,6 +53,25 @@ fn half(which: u64) {
         "loss settled without names",
         "start failed",
         "start failed on a preempted gang",
+        "prepaid: enough again",
+        "prepaid: low",
+        "prepaid: pending",
+        "prepaid: depleted",
+        "prepaid: alert",
+        "prepaid: downgrade",
+        "prepaid: block",
+        "prepaid: drain",
+        "prepaid: changed by a command",
+        "prepaid: changed by time",
+        "prepaid: leases drained",
+        "prepaid: waiting allocation downgraded",
+        "prepaid: denied by the tenant's credit",
+        "prepaid: denied by the project's credit",
+        "prepaid: expired, noticed late",
+        "prepaid: lapsed at once",
+        "prepaid: covered",
+        "prepaid: not covered",
+        "prepaid: rounded",
     ] {
         let found = tally.sensitive.get(what).copied().unwrap_or(0);
         assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
@@ -123,6 +142,17 @@ fn half(which: u64) {
         "last_seen_in_future",
         "no_open_loss",
         "lease_elsewhere",
+        "bad_top_up",
+        "top_up_exists",
+        "credit_expired",
+        "unknown_credit",
+        "bad_prepaid_threshold",
+        "prepaid_window_too_long",
+        "prepaid_exhausted",
+        "claim_needs_end",
+        "claim_not_covered",
+        "project_has_balance",
+        "tenant_has_balance",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }

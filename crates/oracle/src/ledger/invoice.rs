@@ -41,6 +41,11 @@ fn tax_line(rate: Decimal, posted: i128, currency: Currency) -> TaxLine {
     TaxLine { rate, posted: Steps(posted), net, tax }
 }
 
+/// A sum of steps, rounded the same way.
+pub(crate) fn rounded_steps(steps: i128, currency: Currency) -> i128 {
+    rounded(&Fraction::integer(steps), currency).0
+}
+
 impl Ledger {
     fn entries_of(&self, tenant: TenantNo, currency: Currency, month: Month) -> impl Iterator<Item = &Entry> {
         let of = move |entry: &&Entry| {

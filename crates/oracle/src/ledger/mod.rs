@@ -11,9 +11,11 @@ mod fraction;
 mod invoice;
 mod month;
 mod posting;
+mod prepaid;
 
 pub use audit::{Audit, DueLine};
 pub use entry::Entry;
+pub(crate) use invoice::rounded_steps;
 pub use invoice::{InvoiceKey, InvoiceLines};
 
 use crate::violation::{Broken, Checked, demand, found};
@@ -89,6 +91,12 @@ impl Ledger {
             self.month_closed(body)?;
         } else if let Body::PaymentRecorded(body) = &record.body {
             self.payment_recorded(record, body)?;
+        } else if let Body::PrepaidToppedUp(body) = &record.body {
+            self.prepaid_topped_up(record, body)?;
+        } else if let Body::PrepaidLapsed(body) = &record.body {
+            self.prepaid_lapsed(record, body)?;
+        } else if let Body::PrepaidApplied(body) = &record.body {
+            self.prepaid_applied(record, body)?;
         } else if let Body::TaxRatePut(body) = &record.body {
             demand!(body.rate <= TAX_RATE_MAX, "tax-rate", "{}", body.rate);
             let is_closed = self.opened.is_some() && body.from < self.first_open;
@@ -194,7 +202,9 @@ impl Ledger {
     }
     pub(crate) fn check_tenant_deleted(&self, tenant: TenantNo, projects: &BTreeSet<ProjectNo>) -> Checked {
         self.check_no_balance(|account| {
-            account == Account::Invoiced(tenant) || account.project().is_some_and(|project| projects.contains(&project))
+            account == Account::Invoiced(tenant)
+                || account == Account::TenantPrepaid(tenant)
+                || account.project().is_some_and(|project| projects.contains(&project))
         })
     }
     fn check_no_balance(&self, of: impl Fn(Account) -> bool) -> Checked {
@@ -209,9 +219,12 @@ impl Ledger {
     }
 }
 
-/// Whether someone owes what is on an account. What was adjusted by hand stays on its account for ever.
+/// Whether someone owes what is on an account, or has it as credit. What was adjusted by hand stays on its account for ever.
 fn is_owed(account: Account) -> bool {
-    matches!(account, Account::Receivable(_) | Account::Invoiced(_))
+    matches!(
+        account,
+        Account::Receivable(_) | Account::Invoiced(_) | Account::TenantPrepaid(_) | Account::ProjectPrepaid(_)
+    )
 }
 
 /// The project and the tenant in the head of a record.
