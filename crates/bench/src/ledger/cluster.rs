@@ -87,9 +87,10 @@ pub(super) fn furnish(cell: &Cell) -> Vec<(LeaseNo, u32)> {
         (Request::new(identity(tenant), Command::Request(ask)), u64::from(tenant))
     });
     let mut live = Vec::with_capacity(LIVE);
-    send_all(cell, requests, |tenant, sealed| match &sealed.records[0].body {
-        Body::Granted(granted) => live.push((granted.first_lease, tenant as u32)),
-        other => panic!("there is room: {other:?}"),
+    send_all(cell, requests, |tenant, sealed| {
+        let record = &sealed.records[0];
+        let Body::Granted(granted) = &record.body else { panic!("there is room: {record:?}") };
+        live.push((granted.first_lease, tenant as u32));
     });
     live
 }
