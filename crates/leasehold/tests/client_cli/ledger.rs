@@ -128,7 +128,7 @@ fn a_timeline_is_told_by_the_id_of_a_request() {
         &told,
         &["lease.granted", id, "2 gpu-h100 on", "lease.renewed", "lease.released", "usage", "GPU-hours", "EUR"],
     );
-    assert!(told.lines().all(|line| line.chars().count() <= 120), "{told}");
+    assert!(told.out.lines().all(|line| line.chars().count() <= 120), "{told:?}");
     let json = daemon.json(&format!("timeline {ID}"));
     assert_eq!((&json["correlation_id"], &json["steps"][0]["event"]), (&json!(ID), &json!("lease.granted")));
     // A request without an ID has one that the daemon derived.
