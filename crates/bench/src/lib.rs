@@ -56,7 +56,7 @@ const BENCHES: &[Bench] = &[
     #[cfg(feature = "http")]
     ("http.sse_10k", http::streams),
     #[cfg(feature = "usage")]
-    ("usage books", usage::usage),
+    ("usage books timeline", usage::usage),
 ];
 
 /// Runs the benchmarks whose figures begin with `only`, prints a table and writes the file. Returns whether every goal
