@@ -60,7 +60,7 @@ const BENCHES: &[Bench] = &[
     #[cfg(feature = "http")]
     ("http.sse_10k", http::streams),
     #[cfg(feature = "usage")]
-    ("usage books", usage::usage),
+    ("usage books timeline", usage::usage),
     // After the queries about usage, whose journal it continues.
     #[cfg(feature = "ledger")]
     ("ledger.close_month", ledger::close_month),

@@ -104,7 +104,8 @@ impl World {
 
     pub(crate) fn prepaid_policy_put(&mut self, record: &Record, put: &PrepaidPolicyPut) -> Checked {
         let key = account_in(record, put.currency)?;
-        let fault = self.fault_of_owner(key).or_else(|| fault_of_policy(&put.policy));
+        let fault = self.fault_of_owner(key).or_else(|| self.fault_of_account(key));
+        let fault = fault.or_else(|| fault_of_policy(&put.policy));
         demand!(fault.is_none(), "prepaid", "must be refused: {fault:?}");
         self.open_account(key, record.sequence).policy = put.policy;
         Ok(())
@@ -113,8 +114,8 @@ impl World {
     pub(crate) fn prepaid_lapsed(&mut self, record: &Record, lapsed: &PrepaidLapsed) -> Checked {
         let key = account_in(record, lapsed.currency)?;
         demand!(self.prepaid.accounts.contains_key(&key), "prepaid", "there is no {key:?}");
-        let left = self.left_of(key, lapsed.credit, record.effective_at);
-        demand!(left == Some(lapsed.amount), "prepaid", "{left:?} is left of {key:?} credit {}", lapsed.credit);
+        let left = self.left_of(key, lapsed.credit, record.effective_at).unwrap_or_default();
+        demand!(left == lapsed.amount, "prepaid", "{left:?} is left of {key:?} credit {}", lapsed.credit);
         let spent = self.spent_of(key, record.effective_at);
         let (credit, lapsed) = (lapsed.credit, lapsed.amount);
         self.open_account(key, record.sequence).events.push(CreditEvent::Ended { credit, lapsed, spent });
@@ -276,13 +277,8 @@ impl World {
     pub(crate) fn prepaid_timers(&self, now: Instant) -> Vec<Timer> {
         let id = |key: &AccountKey, credit: u64| (self.prepaid.accounts[key].opened_by << 32) + credit;
         let expiries = self.expiries().into_iter().filter(|(at, ..)| *at <= now);
-        let left =
-            |(at, key, credit): &(Instant, AccountKey, u64)| self.left_of(*key, *credit, *at) > Some(Steps::ZERO);
-        let credits = expiries.filter(left).map(|(due, key, credit)| Timer {
-            due,
-            kind: TimerKind::Credit,
-            id: id(&key, credit),
-        });
+        // Also those of which nothing is left, so that nothing that is given back later can lapse with them.
+        let credits = expiries.map(|(due, key, credit)| Timer { due, kind: TimerKind::Credit, id: id(&key, credit) });
         let mut timers: Vec<Timer> = credits.collect();
         for (key, account) in &self.prepaid.accounts {
             let last = if self.is_running(*key) { minute_of(now) } else { minute_of(now).min(self.prepaid.minute + 1) };
@@ -366,6 +362,11 @@ impl World {
         Ok(Foretold::OneOf { tenant: Some(key.tenant), bodies: vec![body.into()] })
     }
 
+    /// The first credit opens an account.
+    fn fault_of_account(&self, key: AccountKey) -> Option<&'static str> {
+        (!self.prepaid.accounts.contains_key(&key)).then_some("no_prepaid_account")
+    }
+
     fn fault_of_caller(&self, caller: &Caller, key: AccountKey) -> Option<&'static str> {
         let visible = caller.tenant.is_none_or(|own| own == key.tenant);
         if visible { self.fault_of_owner(key) } else { Some("unknown_tenant") }
@@ -378,7 +379,8 @@ impl World {
         put: &PrepaidPolicyPut,
     ) -> Told {
         let key = AccountKey { tenant, project, currency: put.currency };
-        if let Some(fault) = self.fault_of_caller(caller, key).or_else(|| fault_of_policy(&put.policy)) {
+        let fault = self.fault_of_caller(caller, key).or_else(|| self.fault_of_account(key));
+        if let Some(fault) = fault.or_else(|| fault_of_policy(&put.policy)) {
             return Err(fault);
         }
         Ok(Foretold::OneOf { tenant: Some(tenant), bodies: vec![put.clone().into()] })
