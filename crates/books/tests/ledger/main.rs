@@ -5,4 +5,5 @@
 mod corrections;
 mod months;
 mod postings;
+mod prepaid;
 mod world;
