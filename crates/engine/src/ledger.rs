@@ -111,6 +111,8 @@ pub struct Ledger {
     /// How many invoices and credit notes there are.
     pub invoices: u64,
     pub credit_notes: u64,
+    /// To whom each was issued, and in which currency.
+    pub(crate) issued_to: BTreeMap<InvoiceNo, (TenantNo, Currency)>,
     /// The payments by their references, with the sequences of their records.
     pub payments: BTreeMap<(TenantNo, leasehold_model::Name), u64>,
     /// Tax rates, by the month from which they apply.
@@ -153,8 +155,8 @@ impl Ledger {
         InvoiceNo { series, number: issued + 1 }
     }
 
-    /// Whether an invoice was issued.
-    pub fn is_issued(&self, invoice: InvoiceNo) -> bool {
-        (1..self.next_number(invoice.series).number).contains(&invoice.number)
+    /// Whether an invoice was issued to a tenant in a currency.
+    pub fn is_issued(&self, invoice: InvoiceNo, to: TenantNo, currency: Currency) -> bool {
+        self.issued_to.get(&invoice) == Some(&(to, currency))
     }
 }

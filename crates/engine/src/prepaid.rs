@@ -13,10 +13,11 @@ use crate::ask::Ask;
 use crate::ledger::{ByMonth, in_month};
 use crate::queue::minute_begin;
 use crate::state::State;
+use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationSpec, Amount, DenyCause, Funds, Instant, Month, Name, PrepaidAction, PrepaidPolicy, PrepaidState,
-    Priority, ProjectNo, Steps, TenantNo,
+    AllocationSpec, Amount, Body, DenyCause, Funds, Instant, Month, Name, PrepaidAction, PrepaidPolicy, PrepaidState,
+    Priority, ProjectNo, QuarantineCause, Record, Span, Steps, TenantNo,
 };
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -126,11 +127,43 @@ pub(crate) struct Prepaids {
     /// By number.
     keys: Vec<Option<PrepaidKey>>,
     pub(crate) meters: BTreeMap<(TenantNo, ProjectNo, Currency), Meter>,
+    /// Every timer before this instant has been applied.
+    pub(crate) timers_through: Instant,
 }
 
 impl Prepaids {
     pub(crate) fn is_empty(&self) -> bool {
         self.accounts.is_empty()
+    }
+
+    /// Notes how far timers have been applied. A command comes after all timers that are due; the start of a process comes
+    /// before them, and a timer after those before it.
+    pub(crate) fn note_timers(&mut self, record: &Record) {
+        let body = &record.body;
+        let is_start = matches!(
+            body,
+            Body::Started(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::Genesis(_)
+        );
+        if record.continues || is_start {
+            return;
+        }
+        let is_timer = match body {
+            Body::TeardownStarted(started) => started.cause == TeardownCause::GraceEnded,
+            Body::NodeQuarantined(found) => found.cause == QuarantineCause::WipeTimedOut,
+            body => matches!(
+                body,
+                Body::Expired(_)
+                    | Body::Fenced(_)
+                    | Body::BurstEnded(_)
+                    | Body::QuotaUntilReached(_)
+                    | Body::WindowEnded(_)
+                    | Body::WindowStarted(_)
+                    | Body::PrepaidLapsed(_)
+                    | Body::PrepaidChanged(_)
+            ),
+        };
+        let through = if is_timer { record.effective_at } else { Instant(record.stamp.0.saturating_add(1)) };
+        self.timers_through = self.timers_through.max(through);
     }
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PrepaidKey, &Prepaid)> {
         self.accounts.iter().map(|(key, account)| (*key, account))
@@ -219,6 +252,11 @@ impl State {
     /// All accounts.
     pub fn prepaid_accounts(&self) -> impl Iterator<Item = (PrepaidKey, &Prepaid)> {
         self.prepaids.iter()
+    }
+    /// The first whole minute whose timers were not applied yet.
+    pub(crate) fn next_prepaid_minute(&self) -> Instant {
+        let last = Instant(self.prepaids.timers_through.0.saturating_sub(1));
+        minute_begin(last).saturating_add(Span::from_secs(60))
     }
     pub fn prepaid_account(&self, key: PrepaidKey) -> Option<&Prepaid> {
         self.prepaids.get(key)

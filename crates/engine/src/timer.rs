@@ -7,10 +7,9 @@
 
 use crate::node::Node;
 use crate::prefetch::prefetch;
-use crate::queue::minute_begin;
 use crate::quota::Quota;
 use crate::state::State;
-use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, Span, WindowNo, words};
+use leasehold_model::{Instant, LeaseNo, NodeNo, QuotaNo, WindowNo, words};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
@@ -124,7 +123,7 @@ impl Timers {
     /// The timers of everything in the state.
     pub(crate) fn of(state: &State) -> Self {
         let mut timers = Self::default();
-        let next = minute_begin(state.last_stamp()).saturating_add(Span::from_secs(60));
+        let next = state.next_prepaid_minute();
         timers.minutes = state.prepaid_accounts().map(|(_, account)| (account.number, next)).collect();
         timers.reset(state);
         timers

@@ -108,10 +108,6 @@ impl Oracle {
             self.world.check_settled(&self.command)?;
             self.command = Command::default();
         }
-        if !record.continues && !matches!(record.body, Body::Started(_)) {
-            let is_timer = self.world.prepaid_timer_of(record).or_else(|| applied_by(record)).is_some();
-            self.world.end_used_up(if is_timer { record.effective_at } else { record.stamp });
-        }
         let is_timer = self.check_timers(record)?;
         if !record.continues && !is_timer && self.command.script.is_empty() {
             self.command.prepaid = Some((record.stamp, self.world.prepaid_states(record.stamp)));

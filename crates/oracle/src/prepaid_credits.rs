@@ -75,12 +75,14 @@ impl Shares {
                 self.free += pays;
                 self.credits.push(Left { credit: credit.clone(), left: amount - pays });
                 self.credits.sort_by_key(Left::order);
+                self.credits.retain(|one| one.left > 0);
             }
             CreditEvent::Ended { credit, lapsed, spent } => {
                 self.count(*spent);
                 let place = self.credits.iter().position(|one| one.credit.number == *credit);
                 let one = self.credits.remove(place.expect("it was looked at"));
                 self.free += one.left - lapsed.0 * PER_STEP;
+                self.credits.retain(|one| one.left > 0);
             }
         }
     }

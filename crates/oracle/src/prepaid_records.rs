@@ -313,20 +313,6 @@ impl World {
         }
     }
 
-    /// Ends the credits that have expired and of which nothing is left. No record says so.
-    pub(crate) fn end_used_up(&mut self, until: Instant) {
-        let mut expiries = self.expiries();
-        expiries.retain(|(at, ..)| *at <= until);
-        expiries.sort();
-        for (at, key, credit) in expiries {
-            if self.left_of(key, credit, at) == Some(Steps::ZERO) {
-                let (spent, lapsed) = (self.spent_of(key, at), Steps::ZERO);
-                let account = self.prepaid.accounts.get_mut(&key).expect("it has the credit");
-                account.events.push(CreditEvent::Ended { credit, lapsed, spent });
-            }
-        }
-    }
-
     /// Notes up to which minute the states were looked at.
     pub(crate) fn follow_minutes(&mut self, record: &Record, is_timer: bool) {
         if record.continues {

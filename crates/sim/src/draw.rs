@@ -1,6 +1,7 @@
 //! The simulator's cluster and requests, for tests that drive an engine of their own.
 
-use crate::requests;
+use crate::{prepaid, requests};
+use leasehold_engine::command::TopUp;
 use leasehold_engine::{Command, Request, State};
 use leasehold_model::Instant;
 use leasehold_oracle::Dice;
@@ -14,4 +15,9 @@ pub fn world(dice: &mut Dice) -> Vec<Command> {
 pub fn request(state: &State, now: Instant, dice: &mut Dice) -> Request {
     let (identity, command, _) = requests::any(state, now, dice);
     Request::new(identity, command)
+}
+
+/// Something about prepaid credit, at times; `before` is the last credit that was asked for.
+pub fn about_prepaid(state: &State, before: &mut Option<TopUp>, now: Instant) -> Option<Command> {
+    prepaid::any(state, before, now)
 }

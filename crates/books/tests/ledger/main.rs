@@ -5,5 +5,6 @@
 mod corrections;
 mod months;
 mod postings;
+mod prepaid;
 mod timelines;
 mod world;

@@ -186,8 +186,12 @@ impl World {
         self.request(Self::holder(tenant), release).expect("a release");
     }
 
+    pub(crate) fn try_as_holder(&mut self, tenant: u32, command: Command) -> Result<u64, Refusal> {
+        self.request(Self::holder(tenant), command)
+    }
+
     pub(crate) fn as_holder(&mut self, tenant: u32, command: Command) -> u64 {
-        self.request(Self::holder(tenant), command).expect("it is done")
+        self.try_as_holder(tenant, command).expect("it is done")
     }
 
     /// The price of a GPU-second from now on.

@@ -386,7 +386,7 @@ impl Draft<'_> {
         if payment.received_at.is_some_and(|at| at > self.now) {
             return Err(Refusal::PaymentInFuture);
         }
-        if payment.invoice.is_some_and(|invoice| !ledger.is_issued(invoice)) {
+        if payment.invoice.is_some_and(|invoice| !ledger.is_issued(invoice, tenant, currency)) {
             return Err(Refusal::UnknownInvoice);
         }
         let before = ledger.invoiced.get(&(tenant, currency)).copied().unwrap_or_default();

@@ -5,7 +5,7 @@ use crate::ledger::{Closing, Ledger, Payer, PayerIndex};
 use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::ledger::EntryId;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Month, Name, Steps, TenantNo};
+use leasehold_model::{InvoiceNo, Month, Name, Steps, TenantNo};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn put(ledger: &Ledger, out: &mut Vec<u8>) {
@@ -41,6 +41,11 @@ pub(super) fn put(ledger: &Ledger, out: &mut Vec<u8>) {
     }
     ledger.invoices.put(out);
     ledger.credit_notes.put(out);
+    put_varint(ledger.issued_to.len() as u64, out);
+    for (invoice, to) in &ledger.issued_to {
+        invoice.put(out);
+        to.put(out);
+    }
     put_varint(ledger.payments.len() as u64, out);
     for (of, sequence) in &ledger.payments {
         of.put(out);
@@ -119,6 +124,10 @@ pub(super) fn get(size: u64, r: &mut Reader<'_>) -> Result<Ledger, BadSnapshot> 
         return Err(BadSnapshot::Inconsistent("a tenant that owes nothing"));
     }
     (ledger.invoices, ledger.credit_notes) = (Field::get(r)?, Field::get(r)?);
+    ledger.issued_to = get_map(r, |r| Ok((InvoiceNo::get(r)?, Field::get(r)?)))?;
+    if ledger.issued_to.len() as u64 != u64::saturating_add(ledger.invoices, ledger.credit_notes) {
+        return Err(BadSnapshot::Inconsistent("the invoices are miscounted"));
+    }
     ledger.payments = get_map(r, |r| Ok((<(TenantNo, Name)>::get(r)?, u64::get(r)?)))?;
     ledger.tax_rates = get_map(r, |r| Ok((<(TenantNo, Month)>::get(r)?, Field::get(r)?)))?;
     ledger.disputed = get_set::<EntryId>(r)?;

@@ -90,6 +90,7 @@ fn put_meter(meter: &Meter, out: &mut Vec<u8>) {
 }
 
 pub(super) fn put(prepaids: &Prepaids, out: &mut Vec<u8>) {
+    prepaids.timers_through.put(out);
     put_varint(prepaids.keys().len() as u64, out);
     put_varint(prepaids.iter().count() as u64, out);
     for ((scope, currency), account) in prepaids.iter() {
@@ -177,6 +178,7 @@ fn get_meter(state: &State, r: &mut Reader<'_>) -> Result<Meter, BadSnapshot> {
 pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
     let wrong = BadSnapshot::Inconsistent;
     let mut prepaids = Prepaids::default();
+    prepaids.timers_through = Field::get(r)?;
     prepaids.reserve_numbers(r.count(usize::MAX)?);
     for _ in 0..r.count(usize::MAX)? {
         let key: PrepaidKey = (get_scope(r)?, Field::get(r)?);

@@ -82,6 +82,9 @@ impl State {
         if let (Some(key), Some(scope)) = (&record.idempotency, scope) {
             self.remember_key(record, key, scope, to);
         }
+        if !self.prepaids.is_empty() {
+            self.prepaids.note_timers(record);
+        }
         self.size += 1;
         self.last_stamp = record.stamp;
         Ok(())

@@ -196,6 +196,7 @@ impl State {
                 ledger.credit_notes += 1;
             }
         }
+        ledger.issued_to.insert(invoice.number, (tenant, invoice.currency));
         for (project, amount) in &invoice.projects {
             let payer = ledger.payers.get_mut(&(*project, invoice.currency)).ok_or("no such payer")?;
             payer.add(invoice.month, -*amount).ok_or(TOO_LARGE)?;

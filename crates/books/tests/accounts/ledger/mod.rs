@@ -85,7 +85,7 @@ fn one_step(story: &mut Story) -> Step<()> {
 }
 
 /// Records without which a history says little about the ledger: one of each in at most so many histories.
-const KINDS: [(&str, u64); 14] = [
+const KINDS: [(&str, u64); 18] = [
     ("ledger.posted", 1),
     ("ledger.hour_settled", 1),
     ("ledger.corrected", 1),
@@ -100,6 +100,10 @@ const KINDS: [(&str, u64); 14] = [
     ("lease.end_corrected", 40),
     ("node.claimed", 2),
     ("lease.fenced", 2),
+    ("prepaid.topped_up", 2),
+    ("prepaid.changed", 2),
+    ("prepaid.lapsed", 4),
+    ("prepaid.applied", 20),
 ];
 
 /// LEASEHOLD_ACCOUNTS_LEDGER sets the number of histories; LEASEHOLD_ACCOUNTS_TELL prints their records, and with

@@ -3,7 +3,7 @@
 use crate::files::books_key;
 use crate::history::{keys, name};
 use leasehold_books::{Books, EndedClaim, EndedOnNode, Keeper, Row};
-use leasehold_engine::command::{self, SettleLoss};
+use leasehold_engine::command::{self, SettleLoss, TopUp};
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{Journal, MemoryJournal};
 use leasehold_model::body::{BelongsTo, Genesis, Started};
@@ -12,6 +12,7 @@ use leasehold_model::{
     AttachmentNo, Batch, FORMAT_VERSION, Identity, Instant, PoolNo, ProjectNo, RULES_VERSION, Record, Span, TenantNo,
 };
 use leasehold_oracle::ledger::Audit;
+use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::{Dice, draw};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -37,6 +38,9 @@ pub(crate) struct Story {
     shelf: Shelf,
     /// How much longer everything takes than in the simulator.
     slower: u64,
+    /// The whole model, where there is prepaid credit, and the last credit that was asked for.
+    oracle: Option<Oracle>,
+    topped_up: Option<TopUp>,
 }
 
 impl Story {
@@ -52,6 +56,8 @@ impl Story {
             keeper: Keeper::in_memory(),
             shelf,
             slower: 1,
+            oracle: None,
+            topped_up: None,
         };
         let genesis = Genesis {
             format_version: FORMAT_VERSION,
@@ -73,6 +79,12 @@ impl Story {
         let month_end = *dice.pick(&[1_772_323_200, 1_775_001_600, 1_798_761_600]);
         let now = Instant(month_end * 1_000_000_000 - dice.below(60 * HOUR));
         let mut story = Self::empty(now, shelf)?;
+        if seed % 4 == 3 {
+            let mut oracle = Oracle::with_settings(settings());
+            let known = story.records.iter().try_for_each(|record| oracle.observe(record));
+            known.map_err(|violation| violation.to_string())?;
+            story.oracle = Some(oracle);
+        }
         story.slower = 1 + dice.below(60);
         story.dice = dice;
         for mut command in draw::world(&mut story.dice) {
@@ -101,6 +113,8 @@ impl Story {
                 println!("{} {} {} {who:?} {:?}", record.sequence, record.stamp, record.effective_at, record.body);
             }
             self.audit.observe(&record).map_err(|violation| format!("{violation}\n  {record:?}"))?;
+            let told = self.oracle.as_mut().map_or(Ok(()), |oracle| oracle.observe(&record));
+            told.map_err(|violation| format!("{violation}\n  {record:?}"))?;
             if matches!(self.shelf, Shelf::Memory) {
                 self.keeper.books.apply(&record).map_err(|error| format!("{error}\n  {record:?}"))?;
             }
@@ -194,6 +208,10 @@ impl Story {
 
     /// Some request of the simulator, in slow motion.
     pub(crate) fn ask(&mut self) -> Step<()> {
+        if self.oracle.is_some() {
+            let command = draw::about_prepaid(self.engine.state(), &mut self.topped_up, self.now);
+            command.map_or(Ok(()), |command| self.operate(command).map(drop))?;
+        }
         let mut request = draw::request(self.engine.state(), self.now, &mut self.dice);
         self.stretch(&mut request.command);
         self.lend(&mut request);
@@ -227,7 +245,7 @@ impl Story {
         let of = self.engine.state().projects().filter(|(_, project)| project.tenant == tenant);
         let projects: Vec<ProjectNo> = of.map(|(number, _)| number).collect();
         let dice = &mut self.dice;
-        if projects.is_empty() || !dice.one_in(4) {
+        if projects.is_empty() || !dice.one_in(4) || self.oracle.is_some() {
             return;
         }
         let source = dice.one_in(2).then(|| *dice.pick(&projects));
@@ -306,4 +324,16 @@ fn ended_lease(row: &Row) -> command::EndedLease {
 fn ended_claim(ended: &EndedClaim) -> command::EndedClaim {
     let EndedClaim { claim, tenant, project, user, .. } = *ended;
     command::EndedClaim { claim, tenant, project, user }
+}
+
+/// The settings with which an engine begins.
+fn settings() -> Settings {
+    let known = leasehold_engine::Settings::default();
+    Settings {
+        ttl_max: known.ttl_max,
+        grace_default: known.grace_default,
+        teardown_deadline: known.teardown_deadline,
+        node_timeout: known.node_timeout,
+        idempotency_window: known.idempotency_window,
+    }
 }
