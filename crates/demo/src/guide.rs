@@ -100,6 +100,14 @@ impl Guide<'_> {
             (format!("{me} alloc list --token-file {operator}"), "the queue; `alloc show` explains why one waits"),
             (format!("{me} usage --by project,class --from 7d"), "usage of the last week"),
             (format!("{me} cost --by project --bucket day --from 7d"), "cost by day"),
+            (
+                format!("{me} invoice draft --tenant {} --token-file {operator}", TENANTS[SANDBOX_TENANT].name),
+                "the bill so far, from posted hours",
+            ),
+            (
+                format!("{me} ledger entries --kind usage --token-file {operator}"),
+                "`ledger explain ENTRY` shows where one comes from",
+            ),
             (format!("{me} waste --from 7d --token-file {operator}"), "unused capacity, and its price"),
             (
                 format!("{me} lease revoke LEASE --grace 30s --token-file {operator}"),

@@ -147,21 +147,18 @@ impl Prepaids {
         if record.continues || is_start {
             return;
         }
-        let is_timer = match body {
-            Body::TeardownStarted(started) => started.cause == TeardownCause::GraceEnded,
-            Body::NodeQuarantined(found) => found.cause == QuarantineCause::WipeTimedOut,
-            body => matches!(
-                body,
-                Body::Expired(_)
-                    | Body::Fenced(_)
-                    | Body::BurstEnded(_)
-                    | Body::QuotaUntilReached(_)
-                    | Body::WindowEnded(_)
-                    | Body::WindowStarted(_)
-                    | Body::PrepaidLapsed(_)
-                    | Body::PrepaidChanged(_)
-            ),
-        };
+        let is_timer = matches!(
+            body,
+            Body::Expired(_)
+                | Body::Fenced(_)
+                | Body::BurstEnded(_)
+                | Body::QuotaUntilReached(_)
+                | Body::WindowEnded(_)
+                | Body::WindowStarted(_)
+                | Body::PrepaidLapsed(_)
+                | Body::PrepaidChanged(_)
+        ) || matches!(body, Body::TeardownStarted(started) if started.cause == TeardownCause::GraceEnded)
+            || matches!(body, Body::NodeQuarantined(found) if found.cause == QuarantineCause::WipeTimedOut);
         let through = if is_timer { record.effective_at } else { Instant(record.stamp.0.saturating_add(1)) };
         self.timers_through = self.timers_through.max(through);
     }

@@ -56,7 +56,7 @@ fn top_up(tenant: TenantNo, project: Option<ProjectNo>, currency: Currency, now:
         0 => Steps(-i128::from(dice.below(2))),
         1 if dice.one_in(4) => Steps(PREPAID_AMOUNT_MAX.0 + i128::from(dice.below(2))),
         1..8 => Steps(1 + i128::from(dice.below(500_000))),
-        8..16 => Steps(1 + i128::from(dice.below(9_000_000))),
+        8..12 => Steps(1 + i128::from(dice.below(9_000_000))),
         _ => Steps(1 + i128::from(dice.below(60_000_000))),
     };
     let expires_at = match dice.below(8) {

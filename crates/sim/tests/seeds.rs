@@ -9,7 +9,7 @@ fn from_env(name: &str, default: u64) -> u64 {
 
 /// Two halves, so that two cores share them. `make soak` sets LEASEHOLD_SIM_SEEDS and LEASEHOLD_SIM_FROM.
 fn half(which: u64) {
-    let count = from_env("LEASEHOLD_SIM_SEEDS", 4000) / 2;
+    let count = from_env("LEASEHOLD_SIM_SEEDS", 4800) / 2;
     let from = from_env("LEASEHOLD_SIM_FROM", 0) + which * count;
     let tally = run_seeds(from, count, 300, |_| {}).unwrap_or_else(|failure| panic!("{failure}"));
     println!("{tally:#?}");
@@ -145,6 +145,7 @@ fn half(which: u64) {
         "bad_top_up",
         "top_up_exists",
         "credit_expired",
+        "no_prepaid_account",
         "unknown_credit",
         "bad_prepaid_threshold",
         "prepaid_window_too_long",

@@ -87,10 +87,13 @@ fn five_euros_with_a_reservation_a_renewal_a_top_up_and_a_correction() {
     assert_eq!(world.denied(101), ("1".into(), "1.01".into()));
     assert_eq!(world.refused(top_up("2.00", None, "bank 2")), "top_up_exists");
 
-    // The second credit is used up when it expires: nothing lapses.
+    // The second credit is used up when it expires: it ends, and nothing lapses.
     world.wait("10:40");
-    let lapsed = |world: &World| world.records.iter().filter(|r| matches!(r.body, Body::PrepaidLapsed(_))).count();
-    assert_eq!(lapsed(&world), 0);
+    let lapsed = |record: &leasehold_model::Record| {
+        let Body::PrepaidLapsed(lapsed) = &record.body else { return None };
+        Some((lapsed.credit, lapsed.amount))
+    };
+    assert_eq!(world.records.iter().filter_map(lapsed).collect::<Vec<_>>(), [(2, Steps::ZERO)]);
     assert_eq!(world.denied(101), ("1".into(), "1.01".into()));
 
     // The hour is posted with 5.00: the balance stays 6.00 − 5.00 = 1.00.

@@ -300,8 +300,8 @@ impl Engine {
         let Some(key) = self.state.prepaids.key_of(number) else { return false };
         let at = due.due();
         let account = self.state.prepaids.get(key).expect("the account has a key");
-        let due_now = account.credits.all().iter().find(|credit| credit.expires_at == Some(at));
-        let Some(credit) = due_now.map(|credit| credit.number) else { return false };
+        let due_now = account.credits.all().iter().filter(|credit| credit.expires_at == Some(at));
+        let Some(credit) = due_now.map(|credit| credit.number).min() else { return false };
         // Also if it is used up: what is given back later is no part of it.
         let left = self.state.credits_left(key, at).into_iter().find(|left| left.number == credit);
         let amount = left.map_or(Steps::ZERO, |left| left.left.whole_steps());

@@ -1,7 +1,7 @@
 //! Records of all kinds with all sorts of values, from the ordinary to the largest there are.
 
 use crate::arbitrary_allocations::belongs_to;
-use crate::arbitrary_quotas::{fractions, further_scopes, limits, temporary_limits, tenant_puts};
+use crate::arbitrary_quotas::{causes, further_scopes, limits, temporary_limits, tenant_puts};
 use leasehold_model::body::*;
 use leasehold_model::limits::{FACTOR_MAX, RATE_MAX};
 use leasehold_model::policy::Strategy as PlacementStrategy;
@@ -59,7 +59,7 @@ pub(crate) fn words<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> i
 pub(crate) fn priorities() -> impl Strategy<Value = Priority> + Clone {
     words(Priority::ALL)
 }
-fn quanta() -> impl Strategy<Value = Quanta> {
+pub(crate) fn quanta() -> impl Strategy<Value = Quanta> {
     u64s().prop_map(Quanta)
 }
 pub(crate) fn tenants() -> impl Strategy<Value = TenantNo> {
@@ -77,10 +77,10 @@ fn pools() -> impl Strategy<Value = PoolNo> {
 pub(crate) fn nodes() -> impl Strategy<Value = NodeNo> {
     u32s().prop_map(NodeNo)
 }
-fn classes() -> impl Strategy<Value = ClassNo> {
+pub(crate) fn classes() -> impl Strategy<Value = ClassNo> {
     u16s().prop_map(ClassNo)
 }
-fn quotas() -> impl Strategy<Value = QuotaNo> {
+pub(crate) fn quotas() -> impl Strategy<Value = QuotaNo> {
     u32s().prop_map(QuotaNo)
 }
 fn keys() -> impl Strategy<Value = [u8; 32]> {
@@ -148,46 +148,6 @@ fn scopes() -> impl Strategy<Value = QuotaScope> {
         QuotaScope { tenant, project, class, pool, node, priority, further }
     })
 }
-fn causes() -> impl Strategy<Value = DenyCause> {
-    prop_oneof![
-        (quotas(), fractions(), fractions(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::KindQuota {
-            quota,
-            used,
-            requested,
-            limit
-        }),
-        (quotas(), u64s(), u64s(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::Quota {
-            quota,
-            used,
-            requested,
-            limit
-        }),
-        (any::<bool>(), words(PrepaidState::ALL), any::<i64>(), u64s()).prop_map(
-            |(of_tenant, state, available, requested)| DenyCause::Prepaid {
-                of_tenant,
-                state,
-                available: Funds(available.into()),
-                requested: Amount(requested.into()),
-            }
-        ),
-        (quotas(), instants()).prop_map(|(quota, ends_at)| DenyCause::BurstOver { quota, ends_at }),
-        (apps(), amounts(), amounts(), amounts(), amounts()).prop_map(
-            |(app_instance, spent, reserved, requested, amount)| DenyCause::Ceiling {
-                app_instance,
-                spent,
-                reserved,
-                requested,
-                amount,
-            }
-        ),
-        (classes(), quanta(), quanta()).prop_map(|(class, requested, most_free)| DenyCause::Capacity {
-            class,
-            requested,
-            most_free
-        }),
-    ]
-}
-
 fn weights() -> impl Strategy<Value = Weights> {
     [0..=1000u16, 0..=1000, 0..=1000].prop_map(|mut cuts| {
         cuts.sort_unstable();
@@ -411,10 +371,10 @@ fn rate_cards() -> impl Strategy<Value = RateCardPut> {
         prices,
     })
 }
-fn apps() -> impl Strategy<Value = Option<AppInstanceNo>> {
+pub(crate) fn apps() -> impl Strategy<Value = Option<AppInstanceNo>> {
     option::of(u64s().prop_map(AppInstanceNo))
 }
-fn amounts() -> BoxedStrategy<Amount> {
+pub(crate) fn amounts() -> BoxedStrategy<Amount> {
     let whole = (0..1_000_000u128).prop_map(|whole| Amount(whole * 1_000_000_000));
     prop_oneof![
         4 => whole,

@@ -1,6 +1,8 @@
-//! Tenants of all sorts, and the scopes and limits of quotas.
+//! Tenants of all sorts, the scopes and limits of quotas, and causes of denials.
 
-use crate::arbitrary::{instants, names, priorities, spans, tenants, u64s, users, words};
+use crate::arbitrary::{
+    amounts, apps, classes, instants, names, priorities, quanta, quotas, spans, tenants, u64s, users, words,
+};
 use leasehold_model::body::TenantPut;
 use leasehold_model::limits::ADDRESS_LINES_MAX;
 use leasehold_model::*;
@@ -16,7 +18,7 @@ pub(crate) fn further_scopes() -> impl Strategy<Value = FurtherScope> {
     (kind, holders(users()), holders(u64s().prop_map(AppInstanceNo)), any::<bool>())
         .prop_map(|(kind, user, app_instance, and_above)| FurtherScope { kind, user, app_instance, and_above })
 }
-pub(crate) fn fractions() -> impl Strategy<Value = Fraction> {
+fn fractions() -> impl Strategy<Value = Fraction> {
     (any::<u128>(), 1..=u64::MAX).prop_map(|(parts, per_unit)| Fraction::new(parts, per_unit))
 }
 pub(crate) fn temporary_limits() -> impl Strategy<Value = Option<TemporaryLimit>> {
@@ -55,4 +57,44 @@ pub(crate) fn tenant_puts() -> impl Strategy<Value = TenantPut> {
             }
         },
     )
+}
+
+pub(crate) fn causes() -> impl Strategy<Value = DenyCause> {
+    prop_oneof![
+        (quotas(), fractions(), fractions(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::KindQuota {
+            quota,
+            used,
+            requested,
+            limit
+        }),
+        (quotas(), u64s(), u64s(), u64s()).prop_map(|(quota, used, requested, limit)| DenyCause::Quota {
+            quota,
+            used,
+            requested,
+            limit
+        }),
+        (any::<bool>(), words(PrepaidState::ALL), any::<i64>(), u64s()).prop_map(
+            |(of_tenant, state, available, requested)| DenyCause::Prepaid {
+                of_tenant,
+                state,
+                available: Funds(available.into()),
+                requested: Amount(requested.into()),
+            }
+        ),
+        (quotas(), instants()).prop_map(|(quota, ends_at)| DenyCause::BurstOver { quota, ends_at }),
+        (apps(), amounts(), amounts(), amounts(), amounts()).prop_map(
+            |(app_instance, spent, reserved, requested, amount)| DenyCause::Ceiling {
+                app_instance,
+                spent,
+                reserved,
+                requested,
+                amount,
+            }
+        ),
+        (classes(), quanta(), quanta()).prop_map(|(class, requested, most_free)| DenyCause::Capacity {
+            class,
+            requested,
+            most_free
+        }),
+    ]
 }

@@ -181,6 +181,7 @@ fn the_page_shows_the_state() {
         leasehold_leases_denied_total{cause="burst"} 0
         leasehold_leases_denied_total{cause="capacity"} 0
         leasehold_leases_denied_total{cause="ceiling"} 0
+        leasehold_leases_denied_total{cause="prepaid"} 0
         leasehold_leases{state="active"} 2
         leasehold_leases{state="revoking"} 1
         leasehold_leases{state="releasing"} 0

@@ -59,8 +59,8 @@ async fn credit_is_reserved_spent_and_pays_an_invoice() {
     assert_eq!((&put["account"]["state"], &put["account"]["action"]), (&json!("low"), &json!("downgrade")), "{put}");
     // New work is granted again, with the lowest priority.
     let granted = ledger.world.post("/api/v1/leases", more).await.expect(201);
-    assert_eq!(granted["leases"][0]["priority"], "scavenger", "{granted}");
-    let lease = granted["leases"][0]["lease_id"].as_str().expect("an ID").to_owned();
+    assert_eq!(granted["priority"], "scavenger", "{granted}");
+    let lease = granted["leases"][0]["id"].as_str().expect("an ID").to_owned();
     ledger.world.post(&format!("/api/v1/leases/{lease}/release"), json!({})).await.expect(200);
     ledger.close_january().await;
     let page = ledger.world.get("/metrics").await.text;
