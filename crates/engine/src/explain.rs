@@ -118,7 +118,7 @@ impl View<'_> {
         let context = RequestContext::new(*self, now, identity);
         let asks = context.check(request)?;
         let lowered = context.lowered(request);
-        let request = lowered.as_ref().unwrap_or(request);
+        let request = lowered.as_deref().unwrap_or(request);
         Ok(self.explain_ask(context.ask(request, &asks), None, top))
     }
 

@@ -154,7 +154,7 @@ impl LedgerView<'_> {
     pub(crate) fn balance(&self, account: Account, currency: Currency, balance: Steps) -> api::LedgerBalance {
         let project = account.project();
         let tenant = match account {
-            Account::Invoiced(tenant) => Some(tenant),
+            Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => Some(tenant),
             _ => project.and_then(|project| self.tenant_of(project)),
         };
         let class = match account {

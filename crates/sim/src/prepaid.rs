@@ -57,13 +57,15 @@ fn top_up(tenant: TenantNo, project: Option<ProjectNo>, currency: Currency, now:
         1 if dice.one_in(4) => Steps(PREPAID_AMOUNT_MAX.0 + i128::from(dice.below(2))),
         1..8 => Steps(1 + i128::from(dice.below(500_000))),
         8..12 => Steps(1 + i128::from(dice.below(9_000_000))),
+        // So much that it pays whole invoices.
+        12..16 => Steps(1 + i128::from(dice.below(4_000_000_000))),
         _ => Steps(1 + i128::from(dice.below(60_000_000))),
     };
     let expires_at = match dice.below(8) {
-        0..3 => None,
-        3 if dice.one_in(3) => Some(Instant(now.0.saturating_sub(dice.below(SECOND)))),
-        3 => Some(Instant((now.0 / (60 * SECOND) + 1 + dice.below(4)) * 60 * SECOND)),
-        4..6 => Some(Instant(now.0 + 1 + dice.below(120 * SECOND))),
+        0..4 => None,
+        4 if dice.one_in(3) => Some(Instant(now.0.saturating_sub(dice.below(SECOND)))),
+        4 => Some(Instant((now.0 / (60 * SECOND) + 1 + dice.below(4)) * 60 * SECOND)),
+        5 => Some(Instant(now.0 + 1 + dice.below(120 * SECOND))),
         _ => Some(Instant(now.0 + 1 + dice.below(3000 * SECOND))),
     };
     TopUp {

@@ -34,7 +34,7 @@ impl Draft<'_> {
         let asks = self.request_context().check(request)?;
         let context = self.request_context();
         let lowered = context.lowered(request);
-        let request = lowered.as_ref().unwrap_or(request);
+        let request = lowered.as_deref().unwrap_or(request);
         match context.admit(request, &asks) {
             Ok((placed, terms)) => self.grant(request, placed, terms),
             Err(cause) => {
@@ -206,13 +206,17 @@ impl<'a> RequestContext<'a> {
     }
 
     /// The request with the lowest priority, if prepaid credit is to be spared.
-    pub(crate) fn lowered(&self, request: &RequestLease) -> Option<RequestLease> {
+    #[inline]
+    pub(crate) fn lowered(&self, request: &RequestLease) -> Option<Box<RequestLease>> {
+        if self.view.prepaids.is_empty() {
+            return None;
+        }
         let (tenant, project) = (self.identity.tenant?, self.identity.project?);
         let priority = self.view.priority_now(tenant, project, request.priority);
         (priority != request.priority).then(|| {
             let of_node = || request.node.and_then(|node| self.view.node(node)).map(|node| node.pool);
             let ttl = request.ttl.min(self.view.longest_ttl(request.pool.or_else(of_node), priority));
-            RequestLease { priority, ttl, ..request.clone() }
+            Box::new(RequestLease { priority, ttl, ..request.clone() })
         })
     }
 

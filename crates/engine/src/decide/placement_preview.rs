@@ -21,7 +21,7 @@ impl View<'_> {
         let context = RequestContext::new(*self, now, identity);
         let asks = context.check(request)?;
         let lowered = context.lowered(request);
-        let request = lowered.as_ref().unwrap_or(request);
+        let request = lowered.as_deref().unwrap_or(request);
         let ask = context.ask(request, &asks);
         Ok(self.explain(&Wanted::one(&ask, &self.node_quotas(&ask)), &|_| None, top))
     }

@@ -196,7 +196,11 @@ impl Draft<'_> {
     }
 
     /// Records the states that accounts have come into by this command.
+    #[inline]
     pub(super) fn note_prepaid(&mut self) {
+        if self.engine.timers.touched.is_empty() {
+            return;
+        }
         for number in self.engine.arm_touched() {
             self.note_account(number, self.now);
         }

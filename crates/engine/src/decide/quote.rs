@@ -46,7 +46,7 @@ impl View<'_> {
         let context = RequestContext::new(*self, now, identity);
         let asks = context.check(request)?;
         let lowered = context.lowered(request);
-        let request = lowered.as_ref().unwrap_or(request);
+        let request = lowered.as_deref().unwrap_or(request);
         let heads = self.heads_before(&context.ask(request, &asks));
         let context = RequestContext { heads: &heads, ..context };
         Ok(match context.admit(request, &asks) {

@@ -28,7 +28,9 @@ impl Engine {
         assert!(now >= self.state.last_stamp(), "stamps never decrease");
         let limit = self.state.size() + u64::from(records_max);
         let done = self.advance_to(now, out, limit);
-        self.arm_touched();
+        if !self.timers.touched.is_empty() {
+            self.arm_touched();
+        }
         done
     }
 
