@@ -8,14 +8,14 @@
 use crate::ceiling::Priced;
 use crate::claims::ClaimedNode;
 use crate::lease::Lease;
-use crate::ledger::HOUR;
+use crate::ledger::{ByMonth, HOUR};
 use crate::state::State;
 use ethnum::{I256, U256};
 use leasehold_meter::billionths_up;
 use leasehold_model::ledger::hour_of;
 use leasehold_model::limits::LEASE_COST_MAX;
 use leasehold_model::rate::{Currency, Period};
-use leasehold_model::{Amount, ClassNo, Instant, NodeNo, PoolNo, Priority, Steps};
+use leasehold_model::{Amount, ClassNo, Instant, NodeNo, PoolNo, Priority};
 use std::collections::BTreeMap;
 
 /// What has one price.
@@ -74,8 +74,8 @@ impl Running {
 pub(crate) struct Meter {
     /// What was used before this is posted.
     pub(crate) from: Instant,
-    /// The sum of a posting that lacks parts.
-    pub(crate) parts: Steps,
+    /// The sums of a posting that lacks parts.
+    pub(crate) parts: ByMonth,
     pub(crate) items: BTreeMap<Item, Running>,
     /// The claimed nodes, with the instant from which each has counted as it does now.
     pub(crate) claims: BTreeMap<NodeNo, Instant>,

@@ -169,11 +169,13 @@ impl State {
         let Some(key) = self.prepaids.key_for(tenant, project, currency) else { return Ok(()) };
         let of = (tenant, project, currency);
         let mut meter = self.prepaids.meters.remove(&of).unwrap_or_else(|| self.new_meter(project, currency));
-        meter.parts = meter.parts.checked_add(sum).ok_or(TOO_LARGE)?;
-        let account = self.prepaids.get_mut(key).ok_or(NO_ACCOUNT)?;
-        add_in_month(&mut account.unbilled, month, sum).ok_or(TOO_LARGE)?;
+        add_in_month(&mut meter.parts, month, sum).ok_or(TOO_LARGE)?;
         if let Some(through) = through {
-            account.posted = account.posted.checked_add(std::mem::take(&mut meter.parts)).ok_or(TOO_LARGE)?;
+            let account = self.prepaids.get_mut(key).ok_or(NO_ACCOUNT)?;
+            for (month, sum) in std::mem::take(&mut meter.parts) {
+                account.posted = account.posted.checked_add(sum).ok_or(TOO_LARGE)?;
+                add_in_month(&mut account.unbilled, month, sum).ok_or(TOO_LARGE)?;
+            }
             self.advance_on(&mut meter, through, currency);
         }
         self.prepaids.meters.insert(of, meter);
