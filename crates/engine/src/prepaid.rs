@@ -6,7 +6,8 @@
 mod credits;
 mod meter;
 
-pub(crate) use credits::{Credit, Credits};
+pub use credits::Credit;
+pub(crate) use credits::Credits;
 pub(crate) use meter::{Item, Meter};
 
 use crate::ask::Ask;
@@ -27,6 +28,16 @@ use std::collections::BTreeMap;
 pub enum PrepaidScope {
     Tenant(TenantNo),
     Project(ProjectNo),
+}
+
+impl PrepaidScope {
+    /// The project whose credit it is; none if it is the tenant's.
+    pub const fn project(self) -> Option<ProjectNo> {
+        match self {
+            Self::Project(project) => Some(project),
+            Self::Tenant(_) => None,
+        }
+    }
 }
 
 /// An account: whose it is, and its currency.
@@ -110,16 +121,6 @@ pub struct PrepaidUse {
     pub available: Funds,
 }
 
-/// A credit with what is left of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreditLeft {
-    pub number: u64,
-    pub amount: Steps,
-    pub left: Funds,
-    pub priority: u32,
-    pub expires_at: Option<Instant>,
-}
-
 /// All accounts, and the meters of the projects that use them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Prepaids {
@@ -162,6 +163,7 @@ impl Prepaids {
         let through = if is_timer { record.effective_at } else { Instant(record.stamp.0.saturating_add(1)) };
         self.timers_through = self.timers_through.max(through);
     }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (PrepaidKey, &Prepaid)> {
         self.accounts.iter().map(|(key, account)| (*key, account))
     }
@@ -289,18 +291,11 @@ impl State {
     }
 
     /// The credits of an account with what is left of each at an instant.
-    pub fn credits_left(&self, key: PrepaidKey, now: Instant) -> Vec<CreditLeft> {
+    pub fn credits_left(&self, key: PrepaidKey, now: Instant) -> Vec<Credit> {
         let Some(account) = self.prepaids.get(key) else { return Vec::new() };
         let mut credits = account.credits.clone();
         credits.count(self.spent(key, now));
-        let shown = |credit: &Credit| CreditLeft {
-            number: credit.number,
-            amount: credit.amount,
-            left: credit.left,
-            priority: credit.priority,
-            expires_at: credit.expires_at,
-        };
-        credits.all().iter().map(shown).collect()
+        credits.all().to_vec()
     }
 
     pub(crate) fn spent(&self, key: PrepaidKey, at: Instant) -> Funds {

@@ -188,12 +188,14 @@ fn compare(books: &Books, brute: &Brute, correlation: Correlation, dice: &mut Di
 fn shared(mut records: Vec<Record>) -> Vec<Record> {
     let few = |id: &mut Option<u128>| *id = id.map(|id| id % 7);
     for record in &mut records {
-        match &mut record.body {
-            Body::AllocationSubmitted(one) => few(&mut one.spec.correlation),
-            Body::AllocationDenied(one) => few(&mut one.spec.correlation),
-            Body::AllocationChanged(one) => few(&mut one.spec.correlation),
-            Body::Granted(one) => few(&mut one.correlation),
-            _ => {}
+        if let Body::AllocationSubmitted(one) = &mut record.body {
+            few(&mut one.spec.correlation);
+        } else if let Body::AllocationDenied(one) = &mut record.body {
+            few(&mut one.spec.correlation);
+        } else if let Body::AllocationChanged(one) = &mut record.body {
+            few(&mut one.spec.correlation);
+        } else if let Body::Granted(one) = &mut record.body {
+            few(&mut one.correlation);
         }
     }
     records

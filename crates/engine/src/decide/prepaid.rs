@@ -173,23 +173,22 @@ impl Draft<'_> {
         (owed, net): (Steps, Steps),
     ) {
         let of_invoice = |(key, account): &(PrepaidKey, &Prepaid)| key.1 == currency && account.tenant == tenant;
-        let posted = |(key, account): (PrepaidKey, &Prepaid)| (key.0, account.clone(), account.unbilled_in(month));
-        let accounts = self.state().prepaid_accounts().filter(of_invoice).map(posted);
+        let figures = |(key, account): (PrepaidKey, &Prepaid)| {
+            (key.0, account.liability(), account.applied, account.unbilled_in(month))
+        };
+        let accounts = self.state().prepaid_accounts().filter(of_invoice).map(figures);
         let accounts: Vec<_> = accounts.filter(|(.., posted)| *posted != Steps::ZERO).collect();
         // Both sums, so that what is credited is rounded once, and an invoice that is covered asks for nothing.
         let (mut amounts, mut credits) = (Steps::ZERO, Steps::ZERO);
-        for (scope, account, posted) in accounts {
-            let amount = Steps(posted.0.min(account.liability().0.max(0)).max(-account.applied.0));
+        for (scope, left, applied, posted) in accounts {
+            let amount = Steps(posted.0.min(left.0.max(0)).max(-applied.0));
             amounts = Steps(amounts.0 + amount.0);
             let rounded = || round_to_currency(&amounts.into(), currency).unwrap_or(amounts);
             let all = if amounts == owed { net } else { rounded() };
             let credited = Steps(all.0 - credits.0);
             credits = all;
             let uncovered = Steps(posted.0 - amount.0);
-            let project = match scope {
-                PrepaidScope::Project(project) => Some(project),
-                PrepaidScope::Tenant(_) => None,
-            };
+            let project = scope.project();
             let body = PrepaidApplied { currency, invoice, month, amount, credited, uncovered };
             self.emit_of((tenant, project), body, |_| {});
         }
@@ -216,10 +215,7 @@ impl Draft<'_> {
         if from == to {
             return false;
         }
-        let project = match key.0 {
-            PrepaidScope::Project(project) => Some(project),
-            PrepaidScope::Tenant(_) => None,
-        };
+        let project = key.0.project();
         let body = PrepaidChanged { currency: key.1, from, to, balance, action };
         self.emit_of((tenant, project), body, |record| record.effective_at = at);
         if to != PrepaidState::Enough {
@@ -309,10 +305,7 @@ impl Engine {
         // Also if it is used up: what is given back later is no part of it.
         let left = self.state.credits_left(key, at).into_iter().find(|left| left.number == credit);
         let amount = left.map_or(Steps::ZERO, |left| left.left.whole_steps());
-        let project = match key.0 {
-            PrepaidScope::Project(project) => Some(project),
-            PrepaidScope::Tenant(_) => None,
-        };
+        let project = key.0.project();
         let tenant = account.tenant;
         let body = PrepaidLapsed { currency: key.1, credit, amount };
         let identity = Identity::default();

@@ -7,12 +7,12 @@ use leasehold_model::{Funds, Instant, Steps};
 
 /// A credit that is not used up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Credit {
-    pub(crate) number: u64,
-    pub(crate) amount: Steps,
-    pub(crate) left: Funds,
-    pub(crate) priority: u32,
-    pub(crate) expires_at: Option<Instant>,
+pub struct Credit {
+    pub number: u64,
+    pub amount: Steps,
+    pub left: Funds,
+    pub priority: u32,
+    pub expires_at: Option<Instant>,
 }
 
 impl Credit {

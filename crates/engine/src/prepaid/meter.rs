@@ -133,7 +133,7 @@ impl State {
     }
 
     /// Counts the end of a lease.
-    pub(crate) fn end_on(&self, meter: &mut Meter, lease: &Lease, ended_at: Instant, currency: Currency) {
+    pub(crate) fn end_on(&self, meter: &mut Meter, lease: &Lease, currency: Currency) {
         let (item, quanta, from) = (Item::of(lease), lease.quanta.0, meter.from);
         let times = |price: I256| price * I256::from(quanta);
         let running = meter.items.entry(item).or_default();
@@ -148,7 +148,7 @@ impl State {
                 running.begun.remove(&hour_of(lease.granted_at));
             }
         }
-        self.add_ended(meter, item, quanta, (lease.granted_at, ended_at), currency);
+        self.add_ended(meter, item, quanta, (lease.granted_at, lease.ended_at), currency);
     }
 
     /// Adds what is over to the hours in which it was used.

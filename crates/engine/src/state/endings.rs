@@ -44,7 +44,7 @@ impl State {
             self.forget_lifetime(&lease);
             self.meter_end(&lease, record.stamp, to);
             self.settle_cost(&lease, to);
-            self.end_prepaid(&lease, lease.ended_at, to);
+            self.end_prepaid(&lease, to);
             to.queue_affected(self);
             if lease.of.is_some() {
                 self.follow_ended(&lease, to);

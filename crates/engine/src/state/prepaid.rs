@@ -74,11 +74,11 @@ impl State {
         }
     }
 
-    /// Counts the end of a lease, or that a claim counts it from now on.
-    pub(crate) fn end_prepaid(&mut self, lease: &Lease, ended_at: Instant, to: &mut impl Follower) {
+    /// Counts the end of a lease.
+    pub(crate) fn end_prepaid(&mut self, lease: &Lease, to: &mut impl Follower) {
         if !self.prepaids.is_empty() && !self.is_counted_by_claim(lease) {
             self.with_meters((lease.tenant, lease.project), to, |state, meter, currency| {
-                state.end_on(meter, lease, ended_at, currency);
+                state.end_on(meter, lease, currency);
             });
         }
     }

@@ -1,5 +1,6 @@
 //! `leasehold prepaid …`.
 
+use super::ledger::OwnerArgs;
 use super::remote::ChangeArgs;
 use clap::{Args, Subcommand};
 use leasehold_api::{CreditSource, Moment, PrepaidAction, Ttl};
@@ -7,7 +8,7 @@ use leasehold_api::{CreditSource, Moment, PrepaidAction, Ttl};
 #[derive(Debug, Subcommand)]
 pub(crate) enum PrepaidCommand {
     /// List prepaid credit, with what is left and what is reserved
-    List(PrepaidListArgs),
+    List(OwnerArgs),
     /// Show the prepaid credit of a tenant or a project, with its credits and its policy
     Show(PrepaidOwnerArgs),
     /// Add credit
@@ -16,19 +17,6 @@ pub(crate) enum PrepaidCommand {
     Policy(PrepaidPolicyArgs),
     /// End a credit before it expires: what is not spent of it lapses
     End(CreditEndArgs),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct PrepaidListArgs {
-    /// Only this tenant
-    #[arg(long, value_name = "NAME")]
-    pub(crate) tenant: Option<String>,
-    /// Only the account of this project
-    #[arg(long, value_name = "NAME")]
-    pub(crate) project: Option<String>,
-    /// Only this currency, such as EUR
-    #[arg(long, value_name = "CODE")]
-    pub(crate) currency: Option<String>,
 }
 
 /// Whose credit.

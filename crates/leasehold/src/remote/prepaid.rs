@@ -113,9 +113,10 @@ fn accounts(accounts: &[PrepaidAccount]) -> Table {
     table
 }
 
-/// With at least two decimals.
+/// With at least two decimals and at most six, like the amounts of the ledger; the rest is left to JSON.
 fn figure(text: &str) -> String {
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let part = part.get(..6).unwrap_or(part);
     format!("{whole}.{:0<2}", part.trim_end_matches('0'))
 }
 

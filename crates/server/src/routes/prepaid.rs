@@ -20,18 +20,11 @@ fn funds(funds: Funds) -> FundsText {
     FundsText(funds.to_string())
 }
 
-fn project_of(key: PrepaidKey) -> Option<ProjectNo> {
-    match key.0 {
-        PrepaidScope::Project(project) => Some(project),
-        PrepaidScope::Tenant(_) => None,
-    }
-}
-
 fn shown(state: &State, key: PrepaidKey, account: &Prepaid, now: Instant) -> Option<api::PrepaidAccount> {
     let used = state.prepaid_use(key, now)?;
-    let project = project_of(key);
+    let project = key.0.project();
     let policy = &account.policy;
-    let credit = |credit: leasehold_engine::CreditLeft| api::PrepaidCredit {
+    let credit = |credit: leasehold_engine::Credit| api::PrepaidCredit {
         credit: credit.number,
         amount: amount(credit.amount),
         left: funds(credit.left),
@@ -86,12 +79,12 @@ pub(super) async fn list_prepaid(context: Context) -> Answer {
             let is_asked = |(key, account): &(PrepaidKey, &Prepaid)| {
                 may_see(&caller, state, *key, account)
                     && owner.tenant.is_none_or(|tenant| tenant == account.tenant)
-                    && project.is_none_or(|project| project_of(*key) == Some(project))
+                    && project.is_none_or(|project| key.0.project() == Some(project))
                     && wanted.is_none_or(|currency| currency == key.1)
             };
             let now = app.time().max(state.last_stamp());
             let mut all: Vec<_> = state.prepaid_accounts().filter(is_asked).collect();
-            all.sort_by_key(|(key, account)| (account.tenant, project_of(*key), key.1));
+            all.sort_by_key(|(key, account)| (account.tenant, key.0.project(), key.1));
             let numbered = (1u64..).zip(all);
             let items = numbered.filter_map(|(place, (key, account))| Some((place, shown(state, key, account, now)?)));
             let (accounts, next_cursor) = page(&context, items)?;
