@@ -1,4 +1,4 @@
-//! The demo cluster: forty nodes of three kinds, six tenants, and their quotas.
+//! The demo cluster: forty nodes of three kinds, one for the user of the demo, six tenants, and their quotas.
 //!
 //! Everything here is created first, and numbers are assigned in order: an index into the tables below is the number
 //! in the records.
@@ -31,6 +31,8 @@ pub(crate) const GBPS: u64 = 10;
 pub(crate) const TRAIN: PoolNo = PoolNo(0);
 pub(crate) const SERVE: PoolNo = PoolNo(1);
 pub(crate) const BATCH: PoolNo = PoolNo(2);
+/// A pool for the user of the demo: no simulated holder names it, so that there is always room for the sandbox's quota.
+const LAB: PoolNo = PoolNo(3);
 
 /// A kind of node.
 struct NodeKind {
@@ -42,7 +44,7 @@ struct NodeKind {
     capacity: &'static [(ClassNo, u64)],
 }
 
-const NODE_KINDS: [NodeKind; 3] = [
+const NODE_KINDS: [NodeKind; 4] = [
     NodeKind {
         name: "h100",
         count: 12,
@@ -67,6 +69,14 @@ const NODE_KINDS: [NodeKind; 3] = [
         per_rack: 16,
         teardown: TeardownMode::Immediate,
         capacity: &[(CPU, 128 * CORE), (MEM, 512 * GIB), (NET, 100 * GBPS)],
+    },
+    NodeKind {
+        name: "lab",
+        count: 1,
+        pool: LAB,
+        per_rack: 1,
+        teardown: TeardownMode::Immediate,
+        capacity: &[(L40S, SANDBOX_GPUS), (CPU, 32 * CORE), (MEM, 256 * GIB), (NET, 100 * GBPS)],
     },
 ];
 
@@ -221,7 +231,12 @@ pub(crate) fn missing(state: &State, burst_ttl: Span) -> Vec<Command> {
     let classes = classes().into_iter().zip(0..).filter(|(_, n)| state.class(ClassNo(*n)).is_none());
     let mut commands: Vec<Command> =
         classes.map(|(spec, _)| Command::PutClass(PutClass { class: None, spec })).collect();
-    let pools = [("train", Strategy::BinPack), ("serve", Strategy::Spread), ("batch", Strategy::Spread)];
+    let pools = [
+        ("train", Strategy::BinPack),
+        ("serve", Strategy::Spread),
+        ("batch", Strategy::Spread),
+        ("lab", Strategy::BinPack),
+    ];
     for ((pool, strategy), _) in pools.into_iter().zip(0..).filter(|(_, n)| state.pool(PoolNo(*n)).is_none()) {
         commands.push(Command::PutPool(PutPool {
             pool: None,

@@ -30,7 +30,7 @@ fn word(path: &Path) -> String {
 impl Guide<'_> {
     pub(crate) fn text(&self, paint: Paint) -> String {
         let mut text = format!(
-            "{}  40 nodes, 6 tenants and 12 agents, run by the real daemon on a real journal.\n\n",
+            "{}  41 nodes, 6 tenants and 12 agents, run by the real daemon on a real journal.\n\n",
             paint.bold("Leasehold demo")
         );
         for (label, value) in self.facts() {

@@ -191,7 +191,7 @@ fn a_demo_has_a_past_and_a_present_and_survives_a_kill() {
     demo.operator(&format!("lease revoke {lease} --grace 0s")).ok();
     let (report, told) = demo.end();
     assert!(told.contains("  restart ") && !told.contains("  history "), "a past is written once: {told}");
-    assert_eq!(report["kinds"]["node.put"], serde_json::json!({ "all": 40, "this_run": 0 }));
+    assert_eq!(report["kinds"]["node.put"], serde_json::json!({ "all": 41, "this_run": 0 }));
     assert_eq!(report["kinds"]["journal.genesis"]["all"], 1);
     on(&data, "audit verify {} --trust {}/trust").ok();
     no_agent_is_left(&data);
