@@ -2,7 +2,9 @@
 
 use super::Directory;
 use leasehold_model::class::ClassSpec;
-use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::id::{
+    AppInstanceNo, AppTypeNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo,
+};
 use leasehold_model::instant::{Instant, Span};
 use leasehold_model::name::Name;
 use leasehold_model::quantity::{self, Quanta};
@@ -65,6 +67,8 @@ named! {
     PoolNo => |directory, no| directory.pool(no);
     NodeNo => |directory, no| directory.node(no);
     TokenNo => |directory, no| directory.token(no);
+    AppInstanceNo => |directory, no| directory.app_instance(no);
+    AppTypeNo => |directory, no| directory.app_type(no);
     ClassNo => |directory, no| directory.class(no).map(|class| &class.name);
 }
 
