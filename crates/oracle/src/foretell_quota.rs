@@ -79,6 +79,10 @@ impl World {
             Some(HolderScope::One(user)) => self.users.get(&user).is_none_or(|found| found.tenant != *tenant),
             Some(HolderScope::Each) | None => false,
         };
+        let unknown_app = match further.app_instance {
+            Some(HolderScope::One(app)) => self.is_foreign(*tenant, app),
+            Some(HolderScope::Each) | None => false,
+        };
         let unknown_node = matches!(node, NodeScope::One(node) if !self.nodes.contains_key(node));
         let of_class = class.is_some() || further.kind.is_some();
         let somewhere = of_class || pool.is_some() || *node != NodeScope::All;
@@ -86,6 +90,7 @@ impl World {
             (!visible, "unknown_tenant"),
             (project.is_some_and(|no| self.projects.get(&no).is_none_or(|p| p.tenant != *tenant)), "unknown_project"),
             (unknown_user, "unknown_user"),
+            (unknown_app, "unknown_app_instance"),
             (class.is_some_and(|class| !self.classes.contains_key(&class)), "unknown_class"),
             (pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (unknown_node, "unknown_node"),

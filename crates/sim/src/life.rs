@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{ledgers, losses, prepaid, readings, requests};
+use crate::{apps, ledgers, losses, prepaid, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -221,6 +221,7 @@ impl Truth {
             && (matches!(reply, Ok(Sealed { repeated: true, .. })) || refused("idempotency_mismatch"));
         let as_foretold = match &foretold {
             Foretold::Refused(code) => refused(code),
+            Foretold::RefusedAs(codes) => codes.iter().any(|code| refused(code)),
             Foretold::Sealed { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
                 if records[0].identity.tenant == *tenant
                     && records.iter().map(|r| &r.body).take_while(|body| !prepaid::is_change(body)).eq(bodies)),
@@ -233,6 +234,7 @@ impl Truth {
             Foretold::Faulty => matches!(reply, Err(Unsealed::Refused(_))),
             Foretold::Stands => matches!(reply, Ok(Sealed { repeated: false, .. })),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
+            Foretold::OpenBut(code) => !refused(code) && !Foretold::CODES.iter().any(|code| refused(code)),
         };
         if !decided_before && !as_foretold {
             let (Asked { caller, wish, .. }, but) = (asked, format!("foretold {foretold:?}\n  answered {reply:?}"));
@@ -261,6 +263,10 @@ impl Truth {
         if let Foretold::Again { .. } = foretold {
             *self.tally.foretold.entry("top_up_exists").or_insert(0) += 1;
         }
+        if let (Foretold::RefusedAs(codes), Err(Unsealed::Refused(refusal))) = (&foretold, reply) {
+            let code = codes.iter().find(|code| refusal.code() == **code);
+            code.into_iter().for_each(|code| *self.tally.foretold.entry(code).or_insert(0) += 1);
+        }
         if let Foretold::Refused(code) = foretold {
             *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);
         }
@@ -272,13 +278,27 @@ impl Life<'_> {
     /// Creates the cluster, in the first life.
     pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
         for command in requests::world(dice) {
-            let request = Request::new(Identity::default(), command);
-            let mut one = VecDeque::from([(Asked::new(&request, None, None), request)]);
-            while !one.is_empty() {
-                self.decide_first(&mut one);
-                if !self.flush()? {
-                    return Ok(false);
-                }
+            if !self.settle(command)? {
+                return Ok(false);
+            }
+        }
+        for step in 0..apps::FOUNDING {
+            let command = self.now.read(|state| apps::founding(state, step));
+            if !command.map_or(Ok(true), |command| self.settle(command))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Decides one command of an operator.
+    fn settle(&mut self, command: Command) -> Step<bool> {
+        let request = Request::new(Identity::default(), command);
+        let mut one = VecDeque::from([(Asked::new(&request, None, None), request)]);
+        while !one.is_empty() {
+            self.decide_first(&mut one);
+            if !self.flush()? {
+                return Ok(false);
             }
         }
         Ok(true)
