@@ -4,6 +4,7 @@
 //! Where a command has several faults, the rules do not say which one is named: each of them is expected.
 
 use crate::foretell::{Caller, Foretold, Told, sealed};
+use crate::lease::{Lease, Phase};
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use leasehold_model::app::{FIRST_SITE_UNIT, MODES_AND_SCOPES, STANDARD_UNITS};
@@ -313,10 +314,12 @@ impl World {
         let may_see = |tenant: TenantNo| caller.tenant.is_none_or(|own| own == tenant);
         let old = wish.app_instance.map(|number| self.apps.instances.get(&number));
         let hidden = old.is_some_and(|old| !old.is_some_and(|(of, _)| may_see(*of)));
+        // The project and the instance of different tenants: for each of them the other one does not exist.
+        let apart = old.flatten().is_some_and(|(of, _)| tenant.is_some_and(|tenant| tenant != *of));
         faults.extend(those(&[
-            (tenant.is_some_and(|tenant| !may_see(tenant)), "unknown_project"),
+            (apart || tenant.is_some_and(|tenant| !may_see(tenant)), "unknown_project"),
             (caller.tenant.is_some() && of_platform, "platform_by_operator"),
-            (hidden, "unknown_app_instance"),
+            (apart || hidden, "unknown_app_instance"),
         ]));
         unless(faults, || {
             let put = AppInstancePut {
@@ -358,6 +361,11 @@ impl World {
             found.filter(|(of, _)| caller.tenant.is_none_or(|own| own == *of)).ok_or("unknown_app_instance")?;
         if self.is_named(app_instance) {
             return Err("app_instance_in_use");
+        }
+        // The rules do not say whether a fenced lease still counts.
+        let fenced = |lease: &Lease| lease.phase == Phase::Fenced && lease.app_instance == Some(app_instance);
+        if self.leases.iter().any(fenced) {
+            return Ok(Foretold::Open);
         }
         sealed(Some(*tenant), AppInstanceDeleted { app_instance })
     }

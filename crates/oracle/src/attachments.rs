@@ -6,6 +6,7 @@ use crate::apps::{those, unless};
 use crate::command::Command;
 use crate::foretell::{Caller, Foretold, Told, sealed};
 use crate::lease::{Lease, Phase};
+use crate::oracle::Oracle;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use leasehold_model::body::{AllocationCancelled, AttachmentEnded, AttachmentMade};
@@ -35,6 +36,13 @@ pub struct RenewalWish {
 /// The app instance, the attachment and the lending project that some work names.
 pub(crate) type Lent = (Option<AppInstanceNo>, Option<AttachmentNo>, Option<ProjectNo>);
 
+impl Oracle {
+    /// Whether a lease was lent by an attachment that has ended.
+    pub fn is_no_longer_lent(&self, lease: LeaseNo) -> bool {
+        self.world.lease(lease).is_some_and(|lease| self.world.has_ended(lease.attachment))
+    }
+}
+
 impl World {
     /// Why work of a project may not name these, if so: the app instance first, then the attachment.
     pub(crate) fn fault_of_lent(&self, tenant: TenantNo, project: ProjectNo, lent: Lent) -> Option<&'static str> {
@@ -61,11 +69,17 @@ impl World {
         self.has_registry() && attachment.is_some_and(|number| !self.apps.attachments.contains_key(&number))
     }
 
-    fn faults_of_attachment(&self, wish: &AttachmentWish) -> Vec<&'static str> {
+    /// What is wrong with an attachment; the caller's tenant may see the app instance if there is no such project.
+    fn faults_of_attachment(&self, wish: &AttachmentWish, seen_by: Option<TenantNo>) -> Vec<&'static str> {
         let tenant = self.projects.get(&wish.source_project).map(|project| project.tenant);
-        let instance = tenant.and_then(|tenant| self.instance_of(tenant, wish.app_instance));
+        let instance = match tenant.or(seen_by) {
+            Some(tenant) => self.instance_of(tenant, wish.app_instance),
+            None => self.apps.instances.get(&wish.app_instance).map(|(_, found)| found),
+        };
         let own = |found: &&Allocation| found.project == wish.source_project;
         let named = wish.allocation.map(|number| self.allocations.get(&number).filter(own));
+        // Those that are over may be forgotten.
+        let over = named.flatten().is_some_and(|found| found.state.is_over());
         let lent =
             |number: AllocationNo| self.apps.attachments.values().any(|(_, made, _)| made.allocation == Some(number));
         let count = self.apps.attachments.values().filter(|(of, ..)| Some(*of) == tenant).count();
@@ -74,8 +88,8 @@ impl World {
             (instance.is_none(), "unknown_app_instance"),
             (instance.is_some_and(|found| found.scope != ControlPlaneScope::Tenant), "app_not_shared"),
             (instance.is_some_and(|found| found.project == wish.source_project), "own_attachment"),
-            (named.is_some_and(|found| found.is_none()), "allocation_not_found"),
-            (named.flatten().is_some_and(|found| found.state.is_over()), "allocation_over"),
+            (over || named.is_some_and(|found| found.is_none()), "allocation_not_found"),
+            (over, "allocation_over"),
             (wish.allocation.is_some_and(lent), "allocation_lent"),
             (count >= ATTACHMENTS_PER_TENANT_MAX, "registry_full"),
         ])
@@ -83,7 +97,7 @@ impl World {
 
     pub(crate) fn attachment_made(&mut self, record: &Record, made: &AttachmentMade) -> Checked {
         let AttachmentMade { attachment, app_instance, source_project, allocation } = *made;
-        let faults = self.faults_of_attachment(&AttachmentWish { app_instance, source_project, allocation });
+        let faults = self.faults_of_attachment(&AttachmentWish { app_instance, source_project, allocation }, None);
         demand!(faults.is_empty(), "attachment", "must be refused: {faults:?}");
         self.check_new_number("attachment", attachment.0)?;
         let tenant = self.projects[&source_project].tenant;
@@ -96,7 +110,7 @@ impl World {
     pub(crate) fn foretell_attachment(&self, caller: &Caller, wish: &AttachmentWish) -> Told {
         let tenant = self.projects.get(&wish.source_project).map(|project| project.tenant);
         let hidden = tenant.is_some_and(|tenant| caller.tenant.is_some_and(|own| own != tenant));
-        let mut faults = self.faults_of_attachment(wish);
+        let mut faults = self.faults_of_attachment(wish, caller.tenant);
         faults.extend(hidden.then_some("unknown_project"));
         let of_instance = self.apps.instances.get(&wish.app_instance).map(|(of, _)| *of);
         let foreign = of_instance.is_some_and(|of| caller.tenant.is_some_and(|own| own != of));
@@ -161,16 +175,16 @@ impl World {
             && life.is_none_or(|life| ends_at <= lease.granted_at.saturating_add(life))
     }
 
-    /// What is lent is not renewed after the end of its attachment. Nothing else about renewals is predicted.
+    /// What is lent is not renewed after the end of its attachment. Nothing else about renewals is predicted; of several
+    /// leases each one is renewed or refused by itself.
     pub(crate) fn foretell_renewals(&self, caller: &Caller, wishes: &[RenewalWish], now: Instant) -> Foretold {
-        let ended = |wish: &&RenewalWish| self.lease(wish.lease).is_some_and(|lease| self.has_ended(lease.attachment));
-        let Some(first) = wishes.iter().find(ended) else { return Foretold::OpenBut("attachment_ended") };
-        let lease = self.lease(first.lease).expect("it was found");
-        match wishes {
-            [wish] if !wish.reports && self.reaches_attachment(caller, wish, lease, now) => {
+        let [wish] = wishes else { return Foretold::Open };
+        match self.lease(wish.lease).filter(|lease| self.has_ended(lease.attachment)) {
+            None => Foretold::OpenBut("attachment_ended"),
+            Some(lease) if !wish.reports && self.reaches_attachment(caller, wish, lease, now) => {
                 Foretold::Refused("attachment_ended")
             }
-            _ => Foretold::Faulty,
+            Some(_) => Foretold::Faulty,
         }
     }
 

@@ -5,6 +5,7 @@
 //! kept. What claims count under the ceilings of projects is in `ceiling_claims.rs`.
 
 use crate::accounts::{DAY, price_by};
+use crate::apps::unless;
 use crate::foretell::{Told, sealed};
 use crate::lease::Lease;
 use crate::quota::Demand;
@@ -377,7 +378,14 @@ impl World {
 
     pub(crate) fn foretell_ceiling(&self, tenant: Option<TenantNo>, put: &CeilingPut) -> Told {
         self.own_project(tenant, put.project)?;
-        let of = self.check_ceiling(put)?;
+        let of = match self.check_ceiling(put) {
+            // It may have another fault as well.
+            Err(fault @ "unknown_app_instance") => {
+                let other = self.check_ceiling(&CeilingPut { app_instance: None, ..put.clone() }).err();
+                return unless([Some(fault), other].into_iter().flatten().collect(), || unreachable!("it has a fault"));
+            }
+            of => of?,
+        };
         sealed(Some(of), put.clone())
     }
 

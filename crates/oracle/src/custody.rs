@@ -314,10 +314,11 @@ impl World {
         let claims = self.claims_of(|_, of, _| of == project).is_some();
         let owes = self.ledger.check_project_deleted(project).is_err();
         match (leased || lives, claims, self.ties_of(project)) {
+            _ if !self.projects.contains_key(&project) => Err("unknown_project"),
             (false, true, _) => Err("project_has_claims"),
             (false, false, (true, _)) => Err("project_has_app_instances"),
             (false, false, (_, true)) => Err("project_has_attachments"),
-            (false, false, _) if owes && self.projects.contains_key(&project) => Err("project_has_balance"),
+            (false, false, _) if owes => Err("project_has_balance"),
             _ => Ok(Foretold::Open),
         }
     }

@@ -2,6 +2,7 @@
 //! dice of their own: other draws would change what every kept seed does.
 
 use crate::requests::{name, small};
+use leasehold_cell::Reply;
 use leasehold_engine::command::{
     IssueToken, MakeAttachment, PutAppInstance, PutAppType, PutCeiling, PutQuota, PutUnitPrice, PutUsageUnit,
     RequestLease, SubmitAllocation,
@@ -15,7 +16,7 @@ use leasehold_model::{
     HolderScope, Identity, Instant, LimitKind, Measure, OperatingMode, Priority, ProjectNo, QuotaScope, RuntimeBackend,
     Span, TenantNo, UnitMeasure, UnitNo, UserNo,
 };
-use leasehold_oracle::{Dice, RequestFacts};
+use leasehold_oracle::{Dice, Oracle, RequestFacts};
 
 /// How many commands [`founding`] makes.
 pub(crate) const FOUNDING: u64 = 16;
@@ -384,4 +385,15 @@ fn adapt_token(state: &State, issue: &mut IssueToken, dice: &mut Dice) {
         apps.sort_unstable();
         apps.dedup();
     }
+}
+
+/// Checks that what is lent is refused a renewal only after the end of its attachment, also among other leases.
+pub(crate) fn check_refusals(oracle: &Oracle, reply: &Reply) -> Result<(), String> {
+    let Ok(sealed) = reply else { return Ok(()) };
+    for (lease, refusal) in sealed.refused.iter() {
+        if refusal.code() == "attachment_ended" && !oracle.is_no_longer_lent(*lease) {
+            return Err(format!("{lease} is still lent: {refusal:?}"));
+        }
+    }
+    Ok(())
 }

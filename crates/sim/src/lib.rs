@@ -8,6 +8,7 @@
 
 mod apps;
 mod apps_events;
+mod avoided;
 mod ceilings;
 mod claims;
 mod compare;

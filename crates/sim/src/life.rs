@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, ledgers, losses, prepaid, readings, requests};
+use crate::{apps, avoided, ledgers, losses, prepaid, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -220,6 +220,9 @@ impl Truth {
             && foretold != Foretold::Refused("token_not_live")
             && (matches!(reply, Ok(Sealed { repeated: true, .. })) || refused("idempotency_mismatch"));
         let as_foretold = match &foretold {
+            foretold if avoided::is_refused_somehow(&asked.wish, foretold) => {
+                matches!(reply, Err(Unsealed::Refused(_)))
+            }
             Foretold::Refused(code) => refused(code),
             Foretold::RefusedAs(codes) => codes.iter().any(|code| refused(code)),
             Foretold::Sealed { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
@@ -257,6 +260,7 @@ impl Truth {
                 return Err(format!("no ceiling stands against {:?}: {reply:?}", asked.wish));
             }
         }
+        apps::check_refusals(&self.oracle, reply)?;
         let is_single = matches!(&asked.renews, Some(1));
         let stated = prepaid::check_refusal(&self.oracle, (&asked.caller, &asked.wish, is_single), reply, now)?;
         stated.into_iter().for_each(|code| *self.tally.foretold.entry(code).or_insert(0) += 1);
@@ -421,7 +425,8 @@ impl Life<'_> {
             }
             let ledger = self.truth.oracle.ledger();
             let about_money = self.now.read(|state| ledgers::any(state, ledger, now));
-            if let Some(command) = about_money.filter(|_| self.truth.keeps_ledger) {
+            if let Some(mut command) = about_money.filter(|_| self.truth.keeps_ledger) {
+                self.now.read(|state| avoided::without(state, &mut command));
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }
