@@ -1,5 +1,6 @@
 //! The expected answer to a command that creates or changes a quota (SEMANTICS 4 and 11).
 
+use crate::apps::{those, unless};
 use crate::foretell::{Caller, Told, sealed};
 use crate::world::{Quota, World};
 use leasehold_model::body::QuotaPut;
@@ -23,7 +24,10 @@ pub struct QuotaWish {
 impl World {
     pub(crate) fn foretell_quota(&self, caller: &Caller, wish: &QuotaWish, now: Instant) -> Told {
         if let Some(fault) = self.fault_of_scope(caller, wish) {
-            return Err(fault);
+            // A quota on an app instance goes with it.
+            let gone = wish.quota.is_some_and(|number| !self.quotas.contains_key(&number));
+            let both = gone && fault == "unknown_app_instance";
+            return unless(those(&[(true, fault), (both, "unknown_quota")]), || unreachable!("it has a fault"));
         }
         let old = match wish.quota {
             Some(number) => {

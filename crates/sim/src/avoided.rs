@@ -1,11 +1,11 @@
 //! What the simulator leaves out because the engine is known to be wrong there. Each constant goes when that is mended.
 
 use leasehold_engine::{Command, State};
-use leasehold_model::{TenantNo, UserNo};
+use leasehold_model::UserNo;
 use leasehold_oracle::{Foretold, Wish};
 
-/// Submissions are tested against the quotas of the project that holds, not of the one that pays: nothing is lent within a
-/// tenant that has quotas of projects.
+/// Work is tested against the quotas of the project that holds it, not of the one that pays: there are no quotas of
+/// projects.
 const QUOTAS_OF_PAYERS: bool = true;
 /// Submissions are tested for everything else before their app instance and their attachment.
 const ORDER_OF_FAULTS: bool = true;
@@ -14,27 +14,16 @@ const TENANTS_WITH_INSTANCES: bool = true;
 
 /// Leaves out what a command must not do yet.
 pub(crate) fn without(state: &State, command: &mut Command) {
-    if let Command::PutQuota(put) = command {
-        let tenant = put.scope.tenant;
-        let lends = state.allocations_after(None).any(|of| of.tenant == tenant && of.spec.attachment.is_some());
-        if QUOTAS_OF_PAYERS && lends && put.quota.is_none() {
-            put.scope.project = None;
-        }
-    } else if let Command::SubmitAllocation(submit) = command {
-        let of = submit.spec.attachment.and_then(|number| state.attachment(number)).map(|found| found.tenant);
-        if QUOTAS_OF_PAYERS && of.is_some_and(|tenant| has_quotas_of_projects(state, tenant)) {
-            (submit.spec.attachment, submit.spec.source_project) = (None, None);
-        }
+    if let Command::PutQuota(put) = command
+        && put.quota.is_none()
+    {
+        put.scope.project = put.scope.project.filter(|_| !QUOTAS_OF_PAYERS);
     } else if let Command::DeleteTenant(tenant) = *command {
         let has_instances = state.app_instances_after(None).any(|found| found.tenant == tenant);
         if TENANTS_WITH_INSTANCES && has_instances {
             *command = Command::DeleteUser(UserNo(99));
         }
     }
-}
-
-fn has_quotas_of_projects(state: &State, tenant: TenantNo) -> bool {
-    state.quotas().any(|quota| quota.scope.tenant == tenant && quota.scope.project.is_some())
 }
 
 /// Whether any refusal will do.

@@ -281,7 +281,8 @@ impl Truth {
 impl Life<'_> {
     /// Creates the cluster, in the first life.
     pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
-        for command in requests::world(dice) {
+        for mut command in requests::world(dice) {
+            self.now.read(|state| avoided::without(state, &mut command));
             if !self.settle(command)? {
                 return Ok(false);
             }
