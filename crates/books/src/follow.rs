@@ -55,6 +55,7 @@ impl Books {
                     None => self.tenant_tags.remove(&put.tenant),
                 };
             }
+            leasehold_model::registry_kinds!() => {}
             Body::RateCardPut(card) => self.schedule.put_card(card.clone()),
             Body::RateCardDeleted(gone) => self.schedule.drop_card(gone.card),
             Body::ChargePolicyPut(policy) => self.put_policy(policy)?,

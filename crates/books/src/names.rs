@@ -1,5 +1,5 @@
-//! The names of tenants, projects, users, pools and nodes, also of deleted ones: a report on the time in which an
-//! object existed names it.
+//! The names of tenants, projects, users, pools, nodes, app instances, apps and usage units, also of deleted ones: a
+//! report on the time in which an object existed names it.
 
 use crate::facts::Books;
 use leasehold_model::body::Body;
@@ -14,6 +14,9 @@ words! {
         User = 3 "user",
         Pool = 4 "pool",
         Node = 5 "node",
+        AppInstance = 6 "app_instance",
+        AppType = 7 "app",
+        Unit = 8 "usage_unit",
     }
 }
 
@@ -22,13 +25,13 @@ leasehold_model::fields! {
     pub struct NamedObject {
         /// Its name, or the last one it had.
         pub name: Name,
-        /// The tenant of a project or user.
+        /// The tenant of a project, user or app instance.
         pub tenant: Option<TenantNo>,
         pub deleted_at: Option<Instant>,
     }
 }
 
-pub(crate) type Names = BTreeMap<(NamedKind, u32), NamedObject>;
+pub(crate) type Names = BTreeMap<(NamedKind, u64), NamedObject>;
 
 impl Books {
     pub(crate) fn follow_names(&mut self, record: &Record) {
@@ -51,8 +54,16 @@ impl Books {
             Body::UserDeleted(gone) => self.forget_name(K::User, gone.user.0, record.stamp),
             Body::PoolDeleted(gone) => self.forget_name(K::Pool, gone.pool.0, record.stamp),
             Body::NodeDeleted(gone) => self.forget_name(K::Node, gone.node.0, record.stamp),
+            Body::AppInstancePut(put) => {
+                self.name(K::AppInstance, put.app_instance.0, &put.name, record.identity.tenant)
+            }
+            Body::AppInstanceDeleted(gone) => self.forget_name(K::AppInstance, gone.app_instance.0, record.stamp),
+            Body::AppTypePut(put) => self.name(K::AppType, put.app_type.0, &put.slug, None),
+            Body::AppTypeDeleted(gone) => self.forget_name(K::AppType, gone.app_type.0, record.stamp),
+            Body::UsageUnitPut(put) => self.name(K::Unit, put.unit.0, &put.name, None),
             #[rustfmt::skip]
-            Body::ClassPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
+            Body::UnitPricePut(_) | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
+            | Body::ClassPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
             | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
             | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)
             | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_) | Body::SettingsChanged(_) | Body::QuotaPut(_)
@@ -75,24 +86,24 @@ impl Books {
         }
     }
 
-    fn name(&mut self, kind: NamedKind, number: u32, name: &Name, tenant: Option<TenantNo>) {
-        self.names.insert((kind, number), NamedObject { name: name.clone(), tenant, deleted_at: None });
+    fn name(&mut self, kind: NamedKind, number: impl Into<u64>, name: &Name, tenant: Option<TenantNo>) {
+        self.names.insert((kind, number.into()), NamedObject { name: name.clone(), tenant, deleted_at: None });
     }
 
-    fn forget_name(&mut self, kind: NamedKind, number: u32, stamp: Instant) {
-        if let Some(object) = self.names.get_mut(&(kind, number)) {
+    fn forget_name(&mut self, kind: NamedKind, number: impl Into<u64>, stamp: Instant) {
+        if let Some(object) = self.names.get_mut(&(kind, number.into())) {
             object.deleted_at = Some(stamp);
         }
     }
 
     /// An object by its number, whether it still exists or not.
-    pub fn named(&self, kind: NamedKind, number: u32) -> Option<&NamedObject> {
-        self.names.get(&(kind, number))
+    pub fn named(&self, kind: NamedKind, number: impl Into<u64>) -> Option<&NamedObject> {
+        self.names.get(&(kind, number.into()))
     }
 
     /// The deleted objects of a kind, with their numbers.
-    pub fn deleted(&self, kind: NamedKind) -> impl Iterator<Item = (u32, &NamedObject)> {
-        let of_kind = self.names.range((kind, 0)..=(kind, u32::MAX));
+    pub fn deleted(&self, kind: NamedKind) -> impl Iterator<Item = (u64, &NamedObject)> {
+        let of_kind = self.names.range((kind, 0)..=(kind, u64::MAX));
         of_kind.filter(|(_, object)| object.deleted_at.is_some()).map(|((_, number), object)| (*number, object))
     }
 }

@@ -24,7 +24,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 12;
+pub(crate) const BOOKS_VERSION: u32 = 13;
 
 leasehold_model::fields! {
     /// The encoded form of a row.

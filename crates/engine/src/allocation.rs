@@ -98,6 +98,11 @@ impl Allocation {
         identity(self.tenant, self.project, self.user, self.workload.clone())
     }
 
+    /// Who pays: its project, or the one that lends it the capacity.
+    pub fn payer(&self) -> ProjectNo {
+        self.spec.source_project.unwrap_or(self.project)
+    }
+
     /// The user on whose claimed nodes it runs. `None` unless it is sensitive.
     pub fn claimer(&self) -> Option<Claimer> {
         let user = self.user.filter(|_| self.spec.sensitive)?;

@@ -25,6 +25,8 @@ pub(crate) type Allow<'a> = &'a dyn Fn(&Node) -> bool;
 pub(crate) struct Ask<'a> {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    /// Who pays.
+    pub(crate) payer: ProjectNo,
     /// Who asks, if the request says so.
     pub(crate) user: Option<UserNo>,
     /// The user whose claimed nodes it needs; `None` if it is not sensitive.
@@ -70,6 +72,7 @@ impl<'a> Ask<'a> {
         Some(Self {
             tenant: identity.tenant?,
             project: identity.project?,
+            payer: request.source_project.or(identity.project)?,
             user: identity.user,
             claimer: Claimer::of(identity, request.sensitive),
             pool: request.pool,
@@ -121,6 +124,7 @@ impl<'a> Ask<'a> {
         Self {
             tenant,
             project,
+            payer: spec.source_project.unwrap_or(project),
             user,
             claimer: None,
             pool: spec.pool,
@@ -151,6 +155,7 @@ impl<'a> Ask<'a> {
         Self {
             tenant: TenantNo(0),
             project: key.project.unwrap_or(ProjectNo(u32::MAX)),
+            payer: key.payer.unwrap_or(ProjectNo(u32::MAX)),
             user: key.holder.0,
             claimer: key.claimer,
             pool: key.pool,

@@ -158,14 +158,14 @@ impl State {
     /// The ceilings that apply to a lease. The claim on its node counts in that of the project (SEMANTICS 11).
     pub(crate) fn ceilings_over(&self, lease: &Lease) -> impl Iterator<Item = &Ceiling> {
         let by_claim = self.is_counted_by_claim(lease);
-        let all = self.ceilings.of(lease.project, self.app_instance_of(lease.number));
+        let all = self.ceilings.of(lease.payer, self.app_instance_of(lease.number));
         all.filter(move |ceiling| !by_claim || ceiling.scope.app_instance.is_some())
     }
 
     /// The ceilings that an ask counts against.
     pub(crate) fn ceilings_for(&self, ask: &Ask<'_>) -> impl Iterator<Item = &Ceiling> {
         let by_claim = ask.claimer.is_some() && self.counts_whole_claims();
-        let all = self.ceilings.of(ask.project, ask.app_instance);
+        let all = self.ceilings.of(ask.payer, ask.app_instance);
         all.filter(move |ceiling| !by_claim || ceiling.scope.app_instance.is_some())
     }
 
@@ -265,6 +265,7 @@ impl State {
     /// Records the app instance of a new lease, and reserves its cost.
     pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted, to: &mut impl Follower) {
         if let Some(app) = granted.app_instance {
+            self.apps.note_instance(app);
             self.ceilings.set_app(lease.number, app);
         }
         self.reserve_cost(lease, to);
@@ -299,7 +300,7 @@ impl State {
 
     /// Counts the cost of a held lease up to now as spent by its project, which counts it no longer.
     pub(crate) fn settle_project_cost(&mut self, lease: &Lease, stamp: Instant, to: &mut impl Follower) {
-        let scope = CeilingScope { project: lease.project, app_instance: None };
+        let scope = CeilingScope { project: lease.payer, app_instance: None };
         let Some(ceiling) = self.ceilings.get(scope) else { return };
         let what = Priced { class: lease.class, quanta: lease.quanta.0, pool: lease.pool, priority: lease.priority };
         let cost = self.cost(what, lease.granted_at.max(ceiling.since), stamp, ceiling.currency);
@@ -328,7 +329,7 @@ impl State {
                 let is_under = |lease: &&Lease| {
                     let app = self.ceilings.apps.get(&lease.number).copied();
                     lease.phase.is_held()
-                        && lease.project == scope.project
+                        && lease.payer == scope.project
                         && (scope.app_instance.is_none() && !self.is_counted_by_claim(lease)
                             || scope.app_instance.is_some() && app == scope.app_instance)
                 };

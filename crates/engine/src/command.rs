@@ -9,10 +9,11 @@ use leasehold_model::body::{Asks, BelongsTo, PerPriority, PoolQueue};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
-    Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AttachmentNo, CeilingMode, ClassNo, ClassSpec,
-    Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Month, Name, NodeNo, PoolAccess, PoolNo,
-    Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy, TeardownMode, TenantNo,
-    TenantSettings, TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota, WindowNo, fields,
+    Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, CeilingMode, ClassNo,
+    ClassSpec, Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Month, Name, NodeNo,
+    PoolAccess, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy,
+    TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota,
+    WindowNo, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -415,8 +416,10 @@ fields! {
     /// A node has been empty since that instant, by the books.
     pub struct NoteEmptyNode { pub node: NodeNo, pub since: Instant }
 }
+mod apps;
 mod ledger;
 mod prepaid;
+pub use apps::{MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 pub use ledger::{
     AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
     RecordPayment, SettleHour,
@@ -519,6 +522,15 @@ commands! {
     81 TopUp(TopUp) "top_up",
     82 PutPrepaidPolicy(PutPrepaidPolicy) "put_prepaid_policy",
     83 EndCredit(EndCredit) "end_credit",
+    84 PutUsageUnit(PutUsageUnit) "put_usage_unit",
+    85 PutUnitPrice(PutUnitPrice) "put_unit_price",
+    86 PutAppType(PutAppType) "put_app_type",
+    87 DeleteAppType(AppTypeNo) "delete_app_type",
+    88 PutAppInstance(PutAppInstance) "put_app_instance",
+    89 DeleteAppInstance(AppInstanceNo) "delete_app_instance",
+    /// A project lends to a shared runtime.
+    90 MakeAttachment(MakeAttachment) "make_attachment",
+    91 EndAttachment(AttachmentNo) "end_attachment",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

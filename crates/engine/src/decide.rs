@@ -8,6 +8,7 @@ mod access;
 pub(crate) mod admission;
 mod agents;
 mod allocations;
+mod apps;
 mod ceilings;
 mod custody;
 pub(crate) mod dispatch;
@@ -364,6 +365,14 @@ impl Draft<'_> {
             Command::TopUp(top) => self.top_up(top).map(done),
             Command::PutPrepaidPolicy(put) => self.put_prepaid_policy(put).map(done),
             Command::EndCredit(end) => self.end_credit(end).map(done),
+            Command::PutUsageUnit(put) => self.put_usage_unit(put).map(done),
+            Command::PutUnitPrice(put) => self.put_unit_price(put).map(done),
+            Command::PutAppType(put) => self.put_app_type(put).map(done),
+            Command::DeleteAppType(app_type) => self.delete_app_type(*app_type).map(done),
+            Command::PutAppInstance(put) => self.put_app_instance(put).map(done),
+            Command::DeleteAppInstance(app_instance) => self.delete_app_instance(*app_instance).map(done),
+            Command::MakeAttachment(make) => self.make_attachment(make).map(done),
+            Command::EndAttachment(attachment) => self.end_attachment(*attachment).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

@@ -61,6 +61,8 @@ pub struct Lease {
     pub reported_to: Instant,
     pub tenant: TenantNo,
     pub project: ProjectNo,
+    /// Who pays: the project, or the one that lends it the capacity.
+    pub payer: ProjectNo,
     pub user: Option<UserNo>,
     /// The allocation whose gang it belongs to.
     pub of: Option<AllocationNo>,

@@ -9,6 +9,7 @@
 
 mod admission;
 mod allocation;
+mod apps;
 mod ask;
 mod assured_start;
 mod budget;
@@ -60,6 +61,7 @@ mod window;
 
 pub use admission::{CeilingCheck, QuotaCheck, QuotaSaid};
 pub use allocation::{Allocation, Hold, Over};
+pub use apps::{AppInstance, AppType, Attachment, Unit, UnitPrice};
 pub use assured_start::AssuredStart;
 pub use budget::{Scarce, Spending};
 pub use ceiling::{Ceiling, CeilingScope};

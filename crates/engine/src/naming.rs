@@ -9,8 +9,9 @@ use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, Month, NodeNo, PoolNo, Priority,
-    ProjectNo, QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
+    AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ControlPlaneScope,
+    Fraction, Instant, LeaseNo, Month, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, QuotaNo, ResourceKind, Role,
+    Span, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.
@@ -38,6 +39,15 @@ pub trait Naming {
     }
     fn token(&self, token: TokenNo) -> String {
         token.to_string()
+    }
+    fn app_instance(&self, app_instance: AppInstanceNo) -> String {
+        app_instance.to_string()
+    }
+    fn app_type(&self, app_type: AppTypeNo) -> String {
+        app_type.to_string()
+    }
+    fn unit(&self, unit: UnitNo) -> String {
+        unit.to_string()
     }
 }
 
@@ -69,6 +79,9 @@ named! {
     ClassNo class,
     QuotaNo quota,
     TokenNo token,
+    AppInstanceNo app_instance,
+    AppTypeNo app_type,
+    UnitNo unit,
 }
 
 macro_rules! unnamed {
@@ -84,6 +97,9 @@ macro_rules! unnamed {
 // Leases, allocations and windows have no names; people also know them by number.
 unnamed!(LeaseNo, AllocationNo, WindowNo, AllocationState, Amount, Currency, Fraction, Instant, Span, Priority, Role);
 unnamed!(
+    AttachmentNo,
+    ControlPlaneScope,
+    OperatingMode,
     Month,
     leasehold_model::Steps,
     leasehold_model::Funds,
@@ -103,7 +119,7 @@ impl Phrase for CeilingScope {
     fn phrase(&self, naming: &dyn Naming) -> String {
         let project = naming.project(self.project);
         match self.app_instance {
-            Some(app) => format!("app instance {} of {project}", app.0),
+            Some(app) => format!("{} of {project}", naming.app_instance(app)),
             None => project,
         }
     }

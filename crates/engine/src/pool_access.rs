@@ -77,7 +77,7 @@ impl State {
         self.quotas_of(ask.tenant).any(|quota| {
             let LimitKind::Soft { limit } = quota.limit else { return false };
             let counts_gang =
-                ask.is_allocation && quota.counts_allocation(ask.project, ask.priority, ask.user, ask.app_instance);
+                ask.is_allocation && quota.counts_allocation(ask.payer, ask.priority, ask.user, ask.app_instance);
             let is_inside =
                 quota.scope.node == NodeScope::All && (quota.scope.pool.is_none() || quota.scope.pool == named);
             is_inside

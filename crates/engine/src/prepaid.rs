@@ -332,7 +332,7 @@ impl State {
         if self.prepaids.is_empty() || ask.claimer.is_some() {
             return Ok(());
         }
-        for key in self.prepaids.keys_for(ask.tenant, ask.project) {
+        for key in self.prepaids.keys_for(ask.tenant, ask.payer) {
             let account = self.prepaids.get(key).expect("it was just found");
             let is_blocked = account.action() >= PrepaidAction::Block;
             if !is_blocked && !account.must_cover() {

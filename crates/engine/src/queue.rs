@@ -68,6 +68,8 @@ pub(crate) struct ShapeKey {
     /// The project, for tenants whose limits depend on the node or on evictions: whether their allocations fit tells
     /// nothing about those of others. `None` for all other tenants.
     pub(crate) project: Option<ProjectNo>,
+    /// Who pays, for the same tenants.
+    pub(crate) payer: Option<ProjectNo>,
     /// The allocation itself if it is protected: it may use nodes that others of its shape may not.
     pub(crate) protected: Option<AllocationNo>,
     /// The user and the app instance, for the same tenants: quotas may count by them.
@@ -97,6 +99,7 @@ impl ShapeKey {
             claimer: allocation.claimer(),
             protected: (!allocation.protected_on.is_empty()).then_some(allocation.number),
             project: own_shapes.then_some(allocation.project),
+            payer: own_shapes.then_some(allocation.payer()),
             holder: if own_shapes { (allocation.user, spec.app_instance) } else { (None, None) },
         }
     }

@@ -68,6 +68,7 @@ pub struct Temporary {
 /// The properties of a lease, held or requested, that quotas depend on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Facts {
+    /// Who pays.
     pub(crate) project: ProjectNo,
     pub(crate) user: Option<UserNo>,
     pub(crate) app_instance: Option<AppInstanceNo>,
@@ -82,7 +83,7 @@ impl State {
     pub(crate) fn facts_of(&self, lease: &Lease) -> Facts {
         let spec = self.class(lease.class).expect("a lease's class exists");
         Facts {
-            project: lease.project,
+            project: lease.payer,
             user: lease.user,
             app_instance: self.app_instance_of(lease.number),
             class: lease.class,
@@ -426,7 +427,7 @@ impl Quota {
 
     pub(crate) fn tally_allocation(&mut self, allocation: &Allocation, added: bool) -> bool {
         let (user, app_instance) = (allocation.user, allocation.spec.app_instance);
-        let counts = self.counts_allocation(allocation.project, allocation.spec.priority, user, app_instance);
+        let counts = self.counts_allocation(allocation.payer(), allocation.spec.priority, user, app_instance);
         if counts {
             self.tallies.change(self.holder(user, app_instance), |tally| {
                 tally.used = if added { tally.used + 1 } else { tally.used - 1 };

@@ -8,8 +8,9 @@ use leasehold_model::activity::BadActivity;
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, ClassNo, Fraction, Instant, LeaseNo, Month, NodeNo, PoolNo, Priority,
-    ProjectNo, QuotaNo, ResourceKind, Role, Span, TenantNo, TokenNo, UserNo, WindowNo,
+    AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ControlPlaneScope,
+    Fraction, Instant, LeaseNo, Month, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, QuotaNo, ResourceKind, Role,
+    Span, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
 };
 use leasehold_model::{Funds, Steps};
 use std::fmt;
@@ -295,6 +296,27 @@ refusals! {
     BadTaxRate { limit: Decimal } Invalid "bad_tax_rate" "a tax rate is a factor such as 0.19, and at most {limit}",
     UnpostedUsage { project: ProjectNo } Conflict "unposted_usage" "{project} has usage that is not posted yet; try again after the present hour was settled",
     ProjectHasBalance { project: ProjectNo } Conflict "project_has_balance" "{project} owes something that was not invoiced yet; close the month first",
+    UnknownUnit { unit: UnitNo } NotFound "unknown_usage_unit" "{unit} does not exist; `leasehold unit list` shows the usage units",
+    UnknownAppType { app_type: AppTypeNo } NotFound "unknown_app" "{app_type} does not exist",
+    UnknownAppInstance { app_instance: AppInstanceNo } NotFound "unknown_app_instance" "{app_instance} does not exist",
+    UnknownAttachment { attachment: AttachmentNo } NotFound "unknown_attachment" "{attachment} does not exist, or has ended",
+    RegistryFull { what: &'static str, limit: usize } Conflict "registry_full" "there can be at most {limit} {what}",
+    BadUnitPrice { max: Decimal } Invalid "bad_unit_price" "the price of a usage unit can be at most {max}",
+    AppFixed { what: &'static str } Conflict "app_fixed" "{what} cannot change, because usage was recorded under it; register another one",
+    AppTypeInUse { app_type: AppTypeNo } Conflict "app_in_use" "{app_type} has instances; delete them first",
+    AppInstanceInUse { app_instance: AppInstanceNo, by: &'static str } Conflict "app_instance_in_use" "{app_instance} still has {by}; end them first",
+    BadModeAndScope { mode: OperatingMode, scope: ControlPlaneScope } Invalid "bad_mode_and_scope" "no app instance has the mode {mode} with a control plane of scope {scope}; there are tenant_dedicated with project or tenant, and platform_managed with platform",
+    PlatformByOperator Invalid "platform_by_operator" "only an operator registers runtimes of the platform",
+    AppOfOtherProject { app_instance: AppInstanceNo, project: ProjectNo } Invalid "app_of_other_project" "{app_instance} belongs to {project}, and its capacity is held by that project; request it there",
+    NotShared { app_instance: AppInstanceNo } Invalid "app_not_shared" "{app_instance} is not shared within its tenant, so nothing can be lent to it; its control plane would have to be of scope tenant",
+    OwnAttachment { app_instance: AppInstanceNo } Invalid "own_attachment" "{app_instance} belongs to this project, which pays for its own capacity already",
+    AllocationLent { allocation: AllocationNo } Conflict "allocation_lent" "{allocation} is lent already; end that attachment first",
+    SourceNeedsAttachment Invalid "source_needs_attachment" "another project pays only for what it lends by an attachment; name that",
+    AttachmentNeedsAllocation Invalid "attachment_needs_allocation" "lent capacity is held by allocations, so that its usage can name one; submit an allocation instead of requesting a lease",
+    AttachmentMismatch { attachment: AttachmentNo } Invalid "attachment_mismatch" "{attachment} lends to another app instance, or another project lends by it",
+    AttachmentEnded { attachment: AttachmentNo } Conflict "attachment_ended" "{attachment} has ended, so nobody pays for a renewal; the lease ends at its deadline",
+    ProjectHasAppInstances { project: ProjectNo } Conflict "project_has_app_instances" "{project} has app instances; delete them first",
+    ProjectHasAttachments { project: ProjectNo } Conflict "project_has_attachments" "{project} lends to app instances; end these attachments first",
     TenantHasBalance { tenant: TenantNo } Conflict "tenant_has_balance" "{tenant} owes something, or has credit; close the month and record its payments first",
 }
 

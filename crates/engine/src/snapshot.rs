@@ -4,6 +4,7 @@
 //! have equal bytes, so two states can be compared by their snapshots.
 
 mod allocations;
+mod apps;
 mod ceilings;
 mod consistency;
 mod custody;
@@ -28,14 +29,14 @@ use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::limits::CLASSES_PER_NODE_MAX;
 use leasehold_model::rate::Prices;
 use leasehold_model::{
-    Instant, LimitKind, Name, NodeNo, Quanta, QuotaNo, TemporaryLimit, TenantNo, TenantSettings, TokenNo,
+    Instant, LimitKind, Name, NodeNo, ProjectNo, Quanta, QuotaNo, TemporaryLimit, TenantNo, TenantSettings, TokenNo,
 };
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 21;
+const SNAPSHOT_VERSION: u32 = 22;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -116,6 +117,7 @@ impl State {
         losses::put(&self.open_losses, &mut out);
         put_table(&self.quotas, &mut out, put_quota);
         put_table(self.tokens.rows(), &mut out, |token, out| put_token(token, out));
+        apps::put(&self.apps, &mut out);
         put_table(&self.rate_cards, &mut out, put_rate_card);
         put_table(&self.charge_policies, &mut out, put_charge_policy);
         put_varint(self.leases.len() as u64, &mut out);
@@ -187,6 +189,7 @@ impl State {
         let tokens = get_table(r, |no, r| get_token(TokenNo(no), r).map(Box::new))?;
         state.check_tokens(&tokens)?;
         state.tokens = Tokens::restore(tokens).map_err(BadSnapshot::Inconsistent)?;
+        state.apps = apps::get(&state, r)?;
         state.rate_cards = get_table(r, get_rate_card)?;
         state.charge_policies = get_table(r, get_charge_policy)?;
         state.check_rates()?;
@@ -280,6 +283,9 @@ impl State {
         let tenant = entry_mut(&mut self.tenants, lease.tenant.0).expect("it was checked before");
         tenant.leases += 1;
         entry_mut(&mut self.projects, lease.project.0).expect("it was checked before").leases += 1;
+        if lease.payer != lease.project {
+            entry_mut(&mut self.projects, lease.payer.0).expect("it was checked before").leases += 1;
+        }
         let node = entry_mut(&mut self.nodes, lease.node.0).expect("it was checked before");
         let class = node.class_mut(lease.class);
         match lease.phase {
@@ -534,6 +540,7 @@ fn put_lease(l: &Lease, out: &mut Vec<u8>) {
     l.request.put(out);
     l.workload().cloned().put(out);
     l.named.as_ref().and_then(|named| named.correlation).put(out);
+    (l.payer != l.project).then_some(l.payer).put(out);
 }
 
 fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
@@ -556,6 +563,7 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
         reported_to: Field::get(r)?,
         tenant: Field::get(r)?,
         project: Field::get(r)?,
+        payer: ProjectNo(0),
         user: Field::get(r)?,
         node: Field::get(r)?,
         pool: Field::get(r)?,
@@ -575,6 +583,7 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
     };
     let named = Named { workload: Field::get(r)?, correlation: Field::get(r)? };
     lease.named = (named != Named::default()).then(|| Arc::new(named));
+    lease.payer = Option::<ProjectNo>::get(r)?.unwrap_or(lease.project);
     Ok(lease)
 }
 

@@ -1,6 +1,7 @@
 //! The state of the engine: the result of folding the journal, and nothing else.
 
 mod allocations;
+mod apps;
 mod custody;
 mod endings;
 mod fold;
@@ -13,6 +14,7 @@ mod prepaid;
 mod windows;
 
 use crate::allocation::{Allocation, Allocations, Over};
+use crate::apps::Apps;
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
 use crate::custody::{ClaimedNodes, Claimer};
@@ -251,6 +253,7 @@ pub struct State {
     pub(crate) ceilings: Ceilings,
     pub(crate) ledger: Ledger,
     pub(crate) prepaids: Prepaids,
+    pub(crate) apps: Apps,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

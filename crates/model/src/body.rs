@@ -2,6 +2,7 @@
 
 mod admission;
 mod allocations;
+mod apps;
 mod correlation;
 mod custody;
 mod lease_lists;
@@ -17,6 +18,10 @@ pub use allocations::{
     AllocationDenied, AllocationFailed, AllocationHoldCleared, AllocationHoldSet, AllocationPlaced, AllocationRequeued,
     AllocationStarted, AllocationSubmitted, AllocationSuspended, HeadProtected, PreemptionDecided, ReplicaPlacement,
     ReservationDropped, ReservationTakenOver,
+};
+pub use apps::{
+    AppInstanceDeleted, AppInstancePut, AppTypeDeleted, AppTypePut, AttachmentEnded, AttachmentMade, UnitPricePut,
+    UsageUnitPut,
 };
 pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
@@ -556,4 +561,12 @@ kinds! {
     157 "prepaid.lapsed" PrepaidLapsed,
     158 "prepaid.changed" PrepaidChanged,
     159 "prepaid.applied" PrepaidApplied,
+    160 "usage_unit.put" UsageUnitPut,
+    161 "unit_price.put" UnitPricePut,
+    162 "app_type.put" AppTypePut,
+    163 "app_type.deleted" AppTypeDeleted,
+    164 "app_instance.put" AppInstancePut,
+    165 "app_instance.deleted" AppInstanceDeleted,
+    166 "attachment.made" AttachmentMade,
+    167 "attachment.ended" AttachmentEnded,
 }

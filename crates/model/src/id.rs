@@ -58,6 +58,10 @@ numbers! {
     AppInstanceNo(u64) "app-";
     /// Capacity lent to a shared runtime.
     AttachmentNo(u64) "attachment-";
+    /// A kind of app.
+    AppTypeNo(u32) "app-type-";
+    /// What app runtimes report their usage in.
+    UnitNo(u32) "unit-";
 }
 
 /// What a [`PublicId`] names.

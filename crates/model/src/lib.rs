@@ -10,6 +10,7 @@
 pub mod access;
 pub mod activity;
 pub mod allocation;
+pub mod app;
 pub mod body;
 pub mod ceiling;
 pub mod class;
@@ -36,14 +37,15 @@ pub mod word;
 pub use access::{Role, TokenScope};
 pub use activity::Activity;
 pub use allocation::{AllocationSpec, AllocationState, AttemptEnd, Domain, WhenOverQuota};
+pub use app::{AppOrigin, ControlPlaneScope, OperatingMode, RuntimeBackend, UnitList, UnitMeasure};
 pub use body::{BelongsTo, Body, Correlation};
 pub use ceiling::{Amount, CeilingMode};
 pub use class::{ClassSpec, ResourceKind};
 pub use codec::{DecodeError, Field, Reader};
 pub use frame::{Batch, Damage, RawBatch, RawRecord};
 pub use id::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, CorrelationId, LeaseNo, NodeNo, PoolNo, ProjectNo, PublicId,
-    QuotaNo, TenantNo, TokenNo, UserNo, WindowNo,
+    AllocationNo, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, CorrelationId, LeaseNo, NodeNo, PoolNo, ProjectNo,
+    PublicId, QuotaNo, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
 };
 pub use instant::{Instant, Span};
 pub use ledger::{
@@ -67,4 +69,4 @@ pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of the rules by which the engine decides. Each decision contains it (SEMANTICS 6), so that a replay can
 /// detect other rules.
-pub const RULES_VERSION: u32 = 5;
+pub const RULES_VERSION: u32 = 6;

@@ -98,5 +98,17 @@ pub const PREPAID_CREDITS_MAX: usize = 1000;
 pub const PREPAID_AMOUNT_MAX: Steps = Steps(1_000_000_000_000_000 * 1_000_000);
 /// The longest window of a policy.
 pub const PREPAID_WINDOW_MAX: Span = Span::from_secs(366 * 86_400);
+/// Usage units that a site defines.
+pub const USAGE_UNITS_MAX: usize = 1000;
+/// Usage units of one kind of app.
+pub const UNITS_PER_APP_TYPE_MAX: usize = 64;
+/// Kinds of apps.
+pub const APP_TYPES_MAX: usize = 1000;
+/// App instances of one tenant.
+pub const APP_INSTANCES_PER_TENANT_MAX: usize = 10_000;
+/// Attachments of one tenant that have not ended.
+pub const ATTACHMENTS_PER_TENANT_MAX: usize = 10_000;
+/// The highest price of a usage unit.
+pub const UNIT_PRICE_MAX: Decimal = Decimal(1_000_000 * BILLION);
 /// Lines of a postal address.
 pub const ADDRESS_LINES_MAX: usize = 8;

@@ -68,6 +68,7 @@ impl World {
             | Body::QuarantineCleared(_)
             | Body::Fenced(_)
             | Body::QuotaPut(_)
+            | leasehold_model::registry_kinds!()
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
             | Body::TenantPut(_)

@@ -370,6 +370,7 @@ impl Oracle {
             Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::RateCardPut(body) => world.rate_card_put(record, body),
             Body::RateCardDeleted(body) => world.rate_card_deleted(record, body),
+            leasehold_model::registry_kinds!() => Ok(()),
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),

@@ -5,7 +5,7 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use leasehold_api::{Problem, Role, codes};
 use leasehold_engine::{State, Token};
-use leasehold_model::{Identity, LeaseNo, NodeNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::{AppInstanceNo, Identity, LeaseNo, NodeNo, ProjectNo, TenantNo, TokenNo, UserNo};
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -23,6 +23,8 @@ pub(crate) struct Caller {
     pub(crate) project: Option<ProjectNo>,
     pub(crate) user: Option<UserNo>,
     pub(crate) node: Option<NodeNo>,
+    /// The only app instances that it may see; empty if it is not limited to some.
+    pub(crate) app_instances: Vec<AppInstanceNo>,
 }
 
 impl Caller {
@@ -34,6 +36,7 @@ impl Caller {
             project: token.scope.project,
             user: token.scope.user,
             node: token.scope.node,
+            app_instances: token.scope.app_instances.clone(),
         }
     }
 
@@ -76,6 +79,11 @@ impl Caller {
 
     pub(crate) fn sees_project(&self, tenant: TenantNo, project: ProjectNo) -> bool {
         self.sees_tenant(tenant) && self.project.is_none_or(|own| own == project)
+    }
+
+    pub(crate) fn sees_app_instance(&self, tenant: TenantNo, app_instance: AppInstanceNo) -> bool {
+        let all = self.role != Role::AppOperator;
+        self.sees_tenant(tenant) && (all || self.app_instances.contains(&app_instance))
     }
 
     pub(crate) fn sees_node(&self, node: NodeNo) -> bool {

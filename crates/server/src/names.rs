@@ -2,9 +2,12 @@
 
 use crate::access::Caller;
 use leasehold_api::{Problem, codes};
-use leasehold_engine::{ChargePolicy, RateCard, State};
+use leasehold_engine::{AppInstance, ChargePolicy, RateCard, State};
 use leasehold_model::name::is_blank_letter;
-use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::{
+    AppInstanceNo, AppTypeNo, ClassNo, ControlPlaneScope, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo,
+    UnitNo, UserNo,
+};
 use std::collections::BTreeSet;
 
 /// A valid name, to find or filter by.
@@ -47,6 +50,12 @@ pub(crate) fn optional_text(what: &str, text: Option<&str>) -> Result<Option<Nam
 
 /// The number that a text of digits stands for. Objects whose names consist of digits can be found by number only.
 pub(crate) fn digits(text: &str) -> Option<u32> {
+    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    text.parse().ok().filter(|_| plain)
+}
+
+/// The same for objects whose numbers can be longer.
+pub(crate) fn long_digits(text: &str) -> Option<u64> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| plain)
 }
@@ -115,6 +124,61 @@ pub(crate) fn project(state: &State, caller: &Caller, of: Option<TenantNo>, text
         let names = state.projects().filter(|(number, _)| visible(*number));
         not_found("project", text, names.map(|(_, project)| project.name.as_str()))
     })
+}
+
+/// An app instance that the caller may see: of its tenant or, for those who see all tenants, of the given one or of any.
+/// Runtimes of the platform are found by all.
+pub(crate) fn app_instance(
+    state: &State,
+    caller: &Caller,
+    of: Option<TenantNo>,
+    text: &str,
+) -> Result<AppInstanceNo, Problem> {
+    let of = of.or(caller.tenant);
+    let visible = |instance: &AppInstance| {
+        let of_platform = instance.scope == ControlPlaneScope::Platform;
+        of_platform
+            || of.is_none_or(|tenant| tenant == instance.tenant)
+                && caller.sees_app_instance(instance.tenant, instance.number)
+    };
+    let by_name = || {
+        let name = Name::new(text).ok()?;
+        match of {
+            Some(tenant) => Ok(state.app_instance_named(tenant, &name)).transpose(),
+            None => {
+                let mut named = state.app_instances_after(None).filter(|instance| instance.name == name);
+                match (named.next(), named.next()) {
+                    (Some(_), Some(_)) => Some(Err(codes::TENANT_NEEDED
+                        .problem(format!("More than one tenant has an app instance \"{text}\"; give the tenant.")))),
+                    (only, _) => only.map(Ok),
+                }
+            }
+        }
+    };
+    let found = match long_digits(text) {
+        Some(number) => state.app_instance(AppInstanceNo(number)),
+        None => by_name().transpose()?,
+    };
+    found.filter(|found| visible(found)).map(|found| found.number).ok_or_else(|| {
+        let names = state.app_instances_after(None).filter(|instance| visible(instance));
+        not_found("app_instance", text, names.map(|instance| instance.name.as_str()))
+    })
+}
+
+/// A kind of app, by its slug or number.
+pub(crate) fn app_type(state: &State, text: &str) -> Result<AppTypeNo, Problem> {
+    let found = match digits(text) {
+        Some(number) => state.app_type(AppTypeNo(number)),
+        None => state.app_type_named(text),
+    };
+    let slugs = || state.app_types().map(|found| found.slug.as_str());
+    found.map(|found| found.number).ok_or_else(|| not_found("app", text, slugs()))
+}
+
+/// A usage unit by its name.
+pub(crate) fn unit(state: &State, text: &str) -> Result<UnitNo, Problem> {
+    let names = || state.units().map(|unit| unit.name);
+    state.unit_named(text).map(|unit| unit.number).ok_or_else(|| not_found("usage_unit", text, names()))
 }
 
 pub(crate) fn user(state: &State, caller: &Caller, of: Option<TenantNo>, text: &str) -> Result<UserNo, Problem> {

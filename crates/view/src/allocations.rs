@@ -86,7 +86,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Renewed(_) | Body::TornDown(_)
         | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::TokenIssued(_)
         | Body::TokenRevoked(_) | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_)
-        | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_)
+        | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_)
         | Body::Unknown { .. } => {
             unreachable!("only kinds about allocations are shown here")
         }
@@ -125,7 +125,7 @@ fn spec<'a>(shown: Object<'a>, directory: &'a Directory, number: u64, spec: &All
         .field("control_plane", spec.control_plane)
         .field("correlation_id", correlation_id(directory, correlation))
         .field("correlation_given", spec.correlation.is_some())
-        .field("app_instance_id", spec.app_instance.map(|no| count(no.0)))
+        .named("app_instance", spec.app_instance)
         .field("attachment_id", spec.attachment.map(|no| count(no.0)))
         .named("source_project", spec.source_project)
 }

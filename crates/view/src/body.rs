@@ -3,7 +3,7 @@
 use super::Directory;
 use super::correlation::{belongs_to, correlation_id, with_reason};
 use super::object::{Object, count, devices, text, units};
-use super::{allocations, ledger, placement, prepaid, rates};
+use super::{allocations, apps, ledger, placement, prepaid, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
 use leasehold_model::allocation::WhenOverQuota;
@@ -113,13 +113,11 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("max_pending", put.budgets.max_pending.map(count)),
         Body::CeilingPut(put) => new()
             .named("project", put.project)
-            .field("app_instance_id", put.app_instance.map(|no| count(no.0)))
+            .named("app_instance", put.app_instance)
             .field("amount", put.amount.to_string())
             .field("currency", put.currency.as_str())
             .field("mode", put.mode.word()),
-        Body::CeilingDeleted(gone) => {
-            new().named("project", gone.project).field("app_instance_id", gone.app_instance.map(|no| count(no.0)))
-        }
+        Body::CeilingDeleted(gone) => new().named("project", gone.project).named("app_instance", gone.app_instance),
         Body::QuotaDeleted(gone) => new().field("quota_id", gone.quota.0),
         Body::BurstEnded(ended) => new().field("quota_id", ended.quota.0),
         Body::QuotaUntilReached(ended) => new().field("quota_id", ended.quota.0),
@@ -169,6 +167,14 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::PrepaidLapsed(lapsed) => prepaid::lapsed(new(), lapsed),
         Body::PrepaidChanged(changed) => prepaid::changed(new(), changed),
         Body::PrepaidApplied(applied) => prepaid::applied(new(), applied),
+        Body::UsageUnitPut(put) => apps::unit(new(), put),
+        Body::UnitPricePut(put) => apps::price(new(), directory, put),
+        Body::AppTypePut(put) => apps::app_type(new(), directory, put),
+        Body::AppTypeDeleted(gone) => new().named("app", gone.app_type),
+        Body::AppInstancePut(put) => apps::instance(new(), put),
+        Body::AppInstanceDeleted(gone) => new().named("app_instance", gone.app_instance),
+        Body::AttachmentMade(made) => apps::attachment(new(), made),
+        Body::AttachmentEnded(ended) => new().count("attachment_id", ended.attachment.0),
         Body::TaxRatePut(put) => {
             new().named("tenant", put.tenant).field("from", put.from.to_string()).field("rate", put.rate.to_string())
         }
@@ -337,7 +343,7 @@ fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
     match further.app_instance {
         None => shown,
         Some(HolderScope::Each) => shown.field("app_instances", "each"),
-        Some(HolderScope::One(app)) => shown.field("app_instances", "one").field("app_instance_id", count(app.0)),
+        Some(HolderScope::One(app)) => shown.field("app_instances", "one").named("app_instance", app),
     }
     .done()
 }
@@ -403,7 +409,7 @@ fn grant<'a>(shown: Object<'a>, directory: &'a Directory, record: &Record, grant
         .field("correlation_id", correlation)
         .field("correlation_given", granted.correlation.is_some())
         .field("allocation_id", granted.allocation.map(|no| no.to_string()))
-        .field("app_instance_id", granted.app_instance.map(|no| count(no.0)))
+        .named("app_instance", granted.app_instance)
         .field("attachment_id", granted.attachment.map(|no| count(no.0)))
         .named("source_project", granted.source_project)
         .field("over_soft_quota_ids", granted.over_soft.iter().map(|quota| quota.0).collect::<Value>())
@@ -438,7 +444,7 @@ fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> O
         .named("node", asked.node)
         .field("labels", labels(directory, &asked.labels))
         .field("profile", asked.profile.map(placement::profile))
-        .field("app_instance_id", asked.app_instance.map(|no| count(no.0)))
+        .named("app_instance", asked.app_instance)
 }
 
 pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
@@ -461,7 +467,7 @@ pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
             new("capacity").named("class", class).count("requested", requested.0).count("most_free", most_free.0)
         }
         DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => new("ceiling")
-            .field("app_instance_id", app_instance.map(|no| count(no.0)))
+            .named("app_instance", app_instance)
             .field("spent", spent.to_string())
             .field("reserved", reserved.to_string())
             .field("requested", requested.to_string())

@@ -3,9 +3,12 @@
 //! This is a much simpler fold than the engine's: it checks and counts nothing. Its size depends on the number of
 //! existing objects, not on the length of the journal.
 
+use leasehold_model::app::STANDARD_UNITS;
 use leasehold_model::body::{BelongsTo, Body, Granted};
 use leasehold_model::class::ClassSpec;
-use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::id::{
+    AppInstanceNo, AppTypeNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UnitNo, UserNo,
+};
 use leasehold_model::instant::Instant;
 use leasehold_model::name::Name;
 use leasehold_model::quantity::Quanta;
@@ -31,6 +34,9 @@ struct Names {
     nodes: BTreeMap<NodeNo, Name>,
     classes: BTreeMap<ClassNo, ClassSpec>,
     tokens: BTreeMap<TokenNo, Name>,
+    app_instances: BTreeMap<AppInstanceNo, Owned>,
+    app_types: BTreeMap<AppTypeNo, Name>,
+    units: BTreeMap<UnitNo, Name>,
 }
 
 #[derive(Clone, Debug)]
@@ -127,6 +133,17 @@ impl Directory {
     pub(super) fn token(&self, token: TokenNo) -> Option<&Name> {
         self.names.tokens.get(&token)
     }
+    pub(super) fn app_instance(&self, app_instance: AppInstanceNo) -> Option<&Name> {
+        self.names.app_instances.get(&app_instance).map(|instance| &instance.name)
+    }
+    pub(super) fn app_type(&self, app_type: AppTypeNo) -> Option<&Name> {
+        self.names.app_types.get(&app_type)
+    }
+    /// The name of a usage unit, also of those that every site has.
+    pub(super) fn unit(&self, unit: UnitNo) -> Option<&str> {
+        let standard = STANDARD_UNITS.iter().find(|(number, ..)| *number == unit).map(|(_, name, _)| *name);
+        standard.or_else(|| self.names.units.get(&unit).map(Name::as_str))
+    }
     pub(super) fn lease(&self, lease: LeaseNo) -> Option<&LiveLease> {
         self.leases.get(&lease)
     }
@@ -183,6 +200,8 @@ impl Directory {
                 | Body::UserDeleted(_)
                 | Body::NodeDeleted(_)
                 | Body::TokenRevoked(_)
+                | Body::AppInstanceDeleted(_)
+                | Body::AppTypeDeleted(_)
         );
         if about_leases {
             self.forget(record);
@@ -229,6 +248,18 @@ impl Directory {
             Body::TokenIssued(issued) => {
                 self.names_mut().tokens.insert(issued.token, issued.name.clone());
             }
+            Body::AppInstancePut(put) => {
+                if let Some(tenant) = record.identity.tenant {
+                    let owned = Owned { tenant, name: put.name.clone() };
+                    self.names_mut().app_instances.insert(put.app_instance, owned);
+                }
+            }
+            Body::AppTypePut(put) => {
+                self.names_mut().app_types.insert(put.app_type, put.slug.clone());
+            }
+            Body::UsageUnitPut(put) => {
+                self.names_mut().units.insert(put.unit, put.name.clone());
+            }
             Body::Granted(granted) => self.learn_grant(record, granted),
             Body::Renewed(renewed) => {
                 for renewal in &renewed.renewals {
@@ -239,7 +270,9 @@ impl Directory {
             }
             // These define no names.
             #[rustfmt::skip]
-            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
+            Body::UnitPricePut(_) | Body::AppTypeDeleted(_) | Body::AppInstanceDeleted(_) | Body::AttachmentMade(_)
+            | Body::AttachmentEnded(_)
+            | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
             | Body::UserDeleted(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | leasehold_model::ledger_kinds!()
             | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_) | Body::BudgetsPut(_)
@@ -293,6 +326,13 @@ impl Directory {
                 self.names_mut().tenants.remove(&gone.tenant);
                 self.names_mut().projects.retain(|_, project| project.tenant != gone.tenant);
                 self.names_mut().users.retain(|_, user| user.tenant != gone.tenant);
+                self.names_mut().app_instances.retain(|_, instance| instance.tenant != gone.tenant);
+            }
+            Body::AppInstanceDeleted(gone) => {
+                self.names_mut().app_instances.remove(&gone.app_instance);
+            }
+            Body::AppTypeDeleted(gone) => {
+                self.names_mut().app_types.remove(&gone.app_type);
             }
             Body::ProjectDeleted(gone) => {
                 self.names_mut().projects.remove(&gone.project);
@@ -313,7 +353,9 @@ impl Directory {
             Body::Unfenced(unfenced) => self.close(unfenced.leases.0.iter().copied()),
             // These delete no names.
             #[rustfmt::skip]
-            Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
+            Body::UsageUnitPut(_) | Body::UnitPricePut(_) | Body::AppTypePut(_) | Body::AppInstancePut(_)
+            | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
+            | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)
             | Body::ProjectPut(_) | Body::UserPut(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | leasehold_model::ledger_kinds!() | Body::RateCardPut(_) | Body::RateCardDeleted(_) | Body::ChargePolicyPut(_)

@@ -19,7 +19,7 @@ fn line_key<'d>(object: Object<'d>, key: &LineKey) -> Object<'d> {
         .field("priority", key.priority.word())
         .field("priced_as", key.priced.word())
         .field("tag", text(key.tag.as_ref()))
-        .field("app_instance_id", key.app_instance.map(|app| count(app.0)))
+        .named("app_instance", key.app_instance)
         .field("attachment_id", key.attachment.map(|attachment| count(attachment.0)))
         .field("control_plane", key.control_plane)
         .field("card_id", key.card)

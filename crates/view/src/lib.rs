@@ -8,6 +8,7 @@
 //! The JSON is never hashed, signed or read back.
 
 mod allocations;
+mod apps;
 mod body;
 mod correlation;
 mod directory;

@@ -2,7 +2,9 @@
 
 use super::Directory;
 use leasehold_model::class::ClassSpec;
-use leasehold_model::id::{ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo};
+use leasehold_model::id::{
+    AppInstanceNo, AppTypeNo, ClassNo, LeaseNo, NodeNo, PoolNo, ProjectNo, TenantNo, TokenNo, UserNo,
+};
 use leasehold_model::instant::{Instant, Span};
 use leasehold_model::name::Name;
 use leasehold_model::quantity::{self, Quanta};
@@ -65,6 +67,8 @@ named! {
     PoolNo => |directory, no| directory.pool(no);
     NodeNo => |directory, no| directory.node(no);
     TokenNo => |directory, no| directory.token(no);
+    AppInstanceNo => |directory, no| directory.app_instance(no);
+    AppTypeNo => |directory, no| directory.app_type(no);
     ClassNo => |directory, no| directory.class(no).map(|class| &class.name);
 }
 
@@ -108,7 +112,7 @@ impl<'a> Object<'a> {
     /// Adds the name under `key`, null if it is unknown, and the number under `key_id`.
     pub(super) fn named(self, key: &str, number: impl Named) -> Self {
         let name = text(number.name(self.directory));
-        self.field(key, name).field(&format!("{key}_id"), number.number())
+        self.field(key, name).field(&format!("{key}_id"), number.number().map(count))
     }
 
     pub(super) fn leases<'l>(self, key: &str, leases: impl IntoIterator<Item = &'l LeaseNo>) -> Self {

@@ -121,7 +121,6 @@ pub(super) fn write(leases: &[Lease], journal: &dyn Journal) -> u64 {
             profile: None,
             weighing: None,
             labels: Vec::new(),
-            capped_by_window: None,
         };
         to.put(T0 + u64::from(lease.start), identity(lease.tenant), granted);
     }

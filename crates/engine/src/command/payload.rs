@@ -8,7 +8,7 @@ use leasehold_model::codec::{Field, LIST_MAX};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, LEDGER_LEGS_MAX, LEDGER_LINES_MAX,
-    NODES_PER_CLAIM_MAX, RATE_LINES_MAX,
+    NODES_PER_CLAIM_MAX, RATE_LINES_MAX, UNITS_PER_APP_TYPE_MAX,
 };
 use leasehold_model::{Activity, Name, TenantNo, TokenNo};
 use sha2::{Digest, Sha256};
@@ -70,6 +70,13 @@ macro_rules! plain_commands {
             | Command::TopUp(_)
             | Command::PutPrepaidPolicy(_)
             | Command::EndCredit(_)
+            | Command::PutUsageUnit(_)
+            | Command::PutUnitPrice(_)
+            | Command::DeleteAppType(_)
+            | Command::PutAppInstance(_)
+            | Command::DeleteAppInstance(_)
+            | Command::MakeAttachment(_)
+            | Command::EndAttachment(_)
     };
 }
 
@@ -126,6 +133,10 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
             let lines = put.prices.classes.len().max(put.prices.tiers.len());
             let checked = if lines > RATE_LINES_MAX { put.prices.check() } else { Ok(()) };
             checked.map_err(|why| Refusal::BadPrices { why })
+        }
+        Command::PutAppType(put) => {
+            let limit = UNITS_PER_APP_TYPE_MAX;
+            refuse_if(put.units.len() > limit, Refusal::RegistryFull { what: "units of an app", limit })
         }
         Command::PostUsage(post) => {
             let limit = LEDGER_LINES_MAX;
@@ -200,6 +211,7 @@ pub(super) fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         | Command::SettleLoss(_)
         | Command::PutNode(_)
         | Command::PutRateCard(_)
+        | Command::PutAppType(_)
         | plain_commands!() => command.put(payload),
     }
 }

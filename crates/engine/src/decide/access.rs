@@ -99,6 +99,9 @@ impl Draft<'_> {
         {
             return Err(Refusal::UnknownUser { user });
         }
+        if let Some(tenant) = scope.tenant {
+            scope.app_instances.iter().try_for_each(|app| self.known_app_instance(tenant, *app).map(drop))?;
+        }
         match scope.node {
             Some(node) if state.node(node).is_none() => Err(Refusal::UnknownNode { node }),
             _ => Ok(()),

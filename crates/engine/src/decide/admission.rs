@@ -189,6 +189,10 @@ impl<'a> RequestContext<'a> {
     fn check_identity(&self, request: &RequestLease) -> Result<(), Refusal> {
         let view = self.view;
         self.check_holder(request.source_project)?;
+        if request.attachment.is_some() {
+            return Err(Refusal::AttachmentNeedsAllocation);
+        }
+        self.check_app(request.into())?;
         self.check_pool(request.pool)?;
         if let Some(node) = request.node
             && view.node(node).is_none()

@@ -35,7 +35,9 @@ impl Draft<'_> {
         let (mut spec, when_over_quota) = (self.check_spec(self.identity, &submit.spec)?, submit.when_over_quota);
         let context = self.request_context();
         let (tenant, project) = context.check_holder(spec.source_project)?;
-        context.view.lower(&mut spec, tenant, project);
+        context.check_app((&spec).into())?;
+        let payer = spec.source_project.unwrap_or(project);
+        context.view.lower(&mut spec, tenant, payer);
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
         context.check_named_holder(&ask)?;
         let guard = context.view.guard(context.heads, &ask);

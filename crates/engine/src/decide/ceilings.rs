@@ -31,7 +31,11 @@ impl Draft<'_> {
         if !can_be_a_ceiling(put.amount) {
             return Err(Refusal::BadCeiling { max: CEILING_AMOUNT_MAX });
         }
-        match self.state().ceiling(CeilingScope { project, app_instance }) {
+        let old = self.state().ceiling(CeilingScope { project, app_instance });
+        if let (None, Some(app_instance)) = (old, app_instance) {
+            self.known_app_instance(tenant, app_instance)?;
+        }
+        match old {
             Some(old) if old.currency != put.currency => return Err(Refusal::CurrencyFixed { currency: old.currency }),
             None if self.state().ceilings_of(tenant).count() >= CEILINGS_PER_TENANT_MAX => {
                 return Err(Refusal::TooManyCeilings { limit: CEILINGS_PER_TENANT_MAX });

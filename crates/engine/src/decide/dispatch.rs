@@ -119,6 +119,10 @@ impl Draft<'_> {
         let body: Body = match end {
             // It had all the time that it requested.
             AttemptEnd::Walltime => failed(allocation, end),
+            // Nobody pays for another attempt.
+            _ if found.spec.attachment.is_some_and(|lent| self.state().attachment(lent).is_none()) => {
+                failed(allocation, end)
+            }
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
             _ if found.spec.requeue && found.requeues < self.state().requeue_limit(found) => {
                 AllocationRequeued { allocation, end }.into()

@@ -141,7 +141,7 @@ impl Draft<'_> {
         let what = Priced { class: lease.class, quanta: lease.quanta.0, pool: lease.pool, priority: lease.priority };
         let cost = |currency| state.cost(what, lease.expires_at, until, currency);
         let number = lease.number;
-        self.check_prepaid((lease.tenant, lease.project), taken, cost, |currency, requested, available| {
+        self.check_prepaid((lease.tenant, lease.payer), taken, cost, |currency, requested, available| {
             Refusal::PrepaidExhausted { lease: number, requested, available, currency }
         })
     }
@@ -237,13 +237,13 @@ impl Draft<'_> {
         let found = self.state().allocations_after(None).filter(|found| {
             found.state.is_queued()
                 && found.spec.priority > Priority::Scavenger
-                && self.uses(key, found.tenant, found.project)
+                && self.uses(key, found.tenant, found.payer())
         });
         let waiting: Vec<AllocationNo> = found.map(|found| found.number).collect();
         for allocation in waiting {
             let Some(found) = self.state().allocation(allocation) else { continue };
             let (identity, mut spec) = (found.identity(), found.spec.clone());
-            self.state().lower(&mut spec, found.tenant, found.project);
+            self.state().lower(&mut spec, found.tenant, found.payer());
             self.emit_for(&identity, AllocationChanged { allocation, spec });
         }
     }
@@ -255,7 +255,7 @@ impl Draft<'_> {
         let is_paid = |lease: &&Lease| {
             lease.phase == Phase::Active
                 && state.is_metered(lease)
-                && self.uses(key, lease.tenant, lease.project)
+                && self.uses(key, lease.tenant, lease.payer)
                 && state.costs_in(lease, now, key.1)
         };
         let paid = state.leases.in_any_order().filter(is_paid);

@@ -77,6 +77,11 @@ impl Draft<'_> {
         {
             return Err(Refusal::UnknownUser { user });
         }
+        if let Some(HolderScope::One(app_instance)) = scope.further.app_instance
+            && put.quota.is_none()
+        {
+            self.known_app_instance(tenant, app_instance)?;
+        }
         if let Some(class) = scope.class
             && state.class(class).is_none()
         {

@@ -76,14 +76,14 @@ impl Draft<'_> {
 }
 
 /// The start of a card or policy: the given instant, or now if there is none.
-fn starts(from: Option<Instant>, now: Instant) -> Result<Instant, Refusal> {
+pub(super) fn starts(from: Option<Instant>, now: Instant) -> Result<Instant, Refusal> {
     match from {
         Some(from) if from < now => Err(Refusal::StartInPast { now }),
         from => Ok(from.unwrap_or(now)),
     }
 }
 
-fn may_wait(from: Instant, now: Instant, others: usize) -> Result<(), Refusal> {
+pub(super) fn may_wait(from: Instant, now: Instant, others: usize) -> Result<(), Refusal> {
     if from > now && others >= CARDS_WAITING_MAX {
         return Err(Refusal::TooManyCardsWaiting { limit: CARDS_WAITING_MAX });
     }

@@ -61,6 +61,11 @@ impl Draft<'_> {
         }
         // Renewals cannot extend an attempt past its walltime.
         let of = lease.of.and_then(|number| self.state().allocation(number));
+        if let Some(attachment) = of.and_then(|found| found.spec.attachment)
+            && self.state().attachment(attachment).is_none()
+        {
+            return Err(Refusal::AttachmentEnded { attachment });
+        }
         if let Some(end) = of.filter(|found| found.has_lease(one.lease)).and_then(Allocation::bound) {
             if asked > end && end <= lease.expires_at {
                 return Err(Refusal::LifetimeReached { lease: one.lease, at: end });

@@ -193,11 +193,17 @@ impl Draft<'_> {
         if found.leases > 0 {
             return Err(Refusal::ProjectHasLeases { project });
         }
-        if self.state().has_allocations(|allocation| allocation.project == project) {
+        if self.state().has_allocations(|allocation| allocation.project == project || allocation.payer() == project) {
             return Err(Refusal::ProjectHasAllocations { project });
         }
         if self.state().has_claims(|claim| claim.project == project) {
             return Err(Refusal::ProjectHasClaims { project });
+        }
+        if self.state().app_instances_after(None).any(|instance| instance.project == project) {
+            return Err(Refusal::ProjectHasAppInstances { project });
+        }
+        if self.state().attachments_after(None).any(|attachment| attachment.source_project == project) {
+            return Err(Refusal::ProjectHasAttachments { project });
         }
         let tenant = found.tenant;
         self.check_project_owes_nothing(project)?;

@@ -36,7 +36,7 @@ impl<'a> View<'a> {
         }
         let facts = self.facts_of_ask(ask);
         let counts = |quota: &&Quota| match quota.measure {
-            Measure::Allocations => quota.counts_allocation(ask.project, ask.priority, ask.user, ask.app_instance),
+            Measure::Allocations => quota.counts_allocation(ask.payer, ask.priority, ask.user, ask.app_instance),
             Measure::Quanta | Measure::Leases | Measure::Nodes => quota.asked(&facts) > 0,
         };
         let mut quotas = self.state.quotas_of(ask.tenant).filter(|quota| quota.evict_own_lower).filter(counts);

@@ -198,9 +198,9 @@ impl State {
         let running = prepaids.meters.values_mut().flat_map(|meter| meter.items.values_mut());
         running.for_each(|running| running.deadlines = I256::ZERO);
         for lease in self.leases.in_any_order().filter(|lease| self.is_metered(lease)) {
-            let range = (lease.tenant, lease.project, Currency::FIRST)..;
+            let range = (lease.tenant, lease.payer, Currency::FIRST)..;
             let of_lease = prepaids.meters.range_mut(range);
-            for ((.., currency), meter) in of_lease.take_while(|((_, of, _), _)| *of == lease.project) {
+            for ((.., currency), meter) in of_lease.take_while(|((_, of, _), _)| *of == lease.payer) {
                 let item = Item::of(lease);
                 let price = self.price(item, meter.from, lease.expires_at, *currency);
                 let running = meter.items.get_mut(&item).expect("a held lease is metered");

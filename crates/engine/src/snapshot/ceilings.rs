@@ -74,7 +74,7 @@ fn get_held(state: &State, ceiling: &mut Ceiling, r: &mut Reader<'_>) -> Result<
     let is_under = |lease: &Lease| {
         let app = ceiling.scope.app_instance;
         lease.phase.is_held()
-            && lease.project == ceiling.scope.project
+            && lease.payer == ceiling.scope.project
             && match app {
                 Some(_) => state.app_instance_of(lease.number) == app,
                 None => !state.is_counted_by_claim(lease),

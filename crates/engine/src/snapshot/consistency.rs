@@ -122,7 +122,8 @@ impl State {
         demand((lease.gang.0..gang_end).contains(&lease.number.0), "a lease outside its gang")?;
         demand(usize::from(lease.gang_len) <= CLASSES_PER_REQUEST_MAX, "a gang larger than a request")?;
         demand(self.tenant(lease.tenant).is_some(), "no such tenant")?;
-        let project = self.project(lease.project).filter(|project| project.tenant == lease.tenant);
+        let of_tenant = |project| self.project(project).filter(|project| project.tenant == lease.tenant);
+        let project = of_tenant(lease.project).and(of_tenant(lease.payer));
         demand(project.is_some(), "a project of another tenant")?;
         demand(lease.tag.is_none_or(|tag| (tag as usize) < self.tags.len()), "an accounting tag that does not exist")?;
         demand(lease.granted_at <= lease.expires_at, "a deadline before the grant")?;

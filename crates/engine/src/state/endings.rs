@@ -151,9 +151,15 @@ impl State {
         self.fill_reservations(lease.node, to).expect("the classes of a reservation exist on its node");
         to.node_changed(self, lease.node);
         entry_mut(&mut self.tenants, lease.tenant.0).expect("a lease's tenant exists").leases -= 1;
+        let last_use = LastUse { at: stamp, sequence: self.size };
         let project = entry_mut(&mut self.projects, lease.project.0).expect("a lease's project exists");
         project.leases -= 1;
-        project.last_use = LastUse { at: stamp, sequence: self.size };
+        project.last_use = last_use;
+        if lease.payer != lease.project {
+            let payer = entry_mut(&mut self.projects, lease.payer.0).expect("a lease's payer exists");
+            payer.leases -= 1;
+            payer.last_use = last_use;
+        }
         self.unchain_from_node(lease);
         self.forget_app(lease.number);
         self.leases.remove(slot);

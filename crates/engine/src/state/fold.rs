@@ -407,6 +407,14 @@ impl State {
             Body::PrepaidLapsed(lapsed) => self.fold_lapsed(record, lapsed, to)?,
             Body::PrepaidChanged(changed) => self.fold_prepaid_changed(record, changed, to)?,
             Body::PrepaidApplied(applied) => self.fold_applied(record, applied, to)?,
+            Body::UsageUnitPut(put) => self.fold_usage_unit(put)?,
+            Body::UnitPricePut(put) => self.fold_unit_price(put)?,
+            Body::AppTypePut(put) => self.fold_app_type(put)?,
+            Body::AppTypeDeleted(gone) => self.fold_app_type_deleted(gone.app_type)?,
+            Body::AppInstancePut(put) => self.fold_app_instance(put)?,
+            Body::AppInstanceDeleted(gone) => self.fold_app_instance_deleted(gone.app_instance, to)?,
+            Body::AttachmentMade(made) => self.fold_attachment(record, made)?,
+            Body::AttachmentEnded(ended) => self.fold_attachment_ended(ended.attachment)?,
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())
@@ -456,6 +464,10 @@ impl State {
         owner.leases += members;
         let tag = owner.tag;
         entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
+        let payer = granted.source_project.unwrap_or(project);
+        if payer != project {
+            entry_mut(&mut self.projects, payer.0).ok_or("no such project")?.leases += members;
+        }
         let expires_at = record.stamp.checked_add(granted.ttl).ok_or("the deadline is later than any instant")?;
         let (request, given) = match granted.correlation_of(record.sequence) {
             Correlation::Given(id) => (record.sequence, Some(id)),
@@ -471,6 +483,7 @@ impl State {
                 gang_len: u8::try_from(granted.members.len()).expect("at most sixteen"),
                 tenant,
                 project,
+                payer,
                 user: record.identity.user,
                 of: None,
                 request,

@@ -59,7 +59,7 @@ impl State {
 
     pub(crate) fn begin_prepaid(&mut self, lease: &Lease, to: &mut impl Follower) {
         if !self.prepaids.is_empty() && self.is_metered(lease) {
-            self.with_meters((lease.tenant, lease.project), to, |state, meter, currency| {
+            self.with_meters((lease.tenant, lease.payer), to, |state, meter, currency| {
                 state.begin_on(meter, lease, currency);
             });
         }
@@ -68,7 +68,7 @@ impl State {
     /// Counts the new deadline of a lease.
     pub(crate) fn extend_prepaid(&mut self, lease: &Lease, before: Instant, to: &mut impl Follower) {
         if !self.prepaids.is_empty() && self.is_metered(lease) {
-            self.with_meters((lease.tenant, lease.project), to, |state, meter, currency| {
+            self.with_meters((lease.tenant, lease.payer), to, |state, meter, currency| {
                 state.extend_on(meter, lease, before, currency);
             });
         }
@@ -77,7 +77,7 @@ impl State {
     /// Counts the end of a lease.
     pub(crate) fn end_prepaid(&mut self, lease: &Lease, to: &mut impl Follower) {
         if !self.prepaids.is_empty() && !self.is_counted_by_claim(lease) {
-            self.with_meters((lease.tenant, lease.project), to, |state, meter, currency| {
+            self.with_meters((lease.tenant, lease.payer), to, |state, meter, currency| {
                 state.end_on(meter, lease, currency);
             });
         }
@@ -131,7 +131,7 @@ impl State {
             }
         };
         for lease in self.leases.in_any_order().filter(|lease| self.is_metered(lease)) {
-            meters(lease.tenant, lease.project, &mut |meter, currency| self.begin_on(meter, lease, currency));
+            meters(lease.tenant, lease.payer, &mut |meter, currency| self.begin_on(meter, lease, currency));
         }
         for claimed in self.nodes().filter_map(|node| self.claimed_node(node.number)) {
             if claimed.quanta.is_some() {
@@ -148,8 +148,8 @@ impl State {
     pub(crate) fn restore_meters(&mut self) -> Result<(), BadSnapshot> {
         let mut prepaids = std::mem::take(&mut self.prepaids);
         for lease in self.leases.in_any_order().filter(|lease| self.is_metered(lease)) {
-            for key in prepaids.keys_for(lease.tenant, lease.project) {
-                let meter = prepaids.meters.get_mut(&(lease.tenant, lease.project, key.1));
+            for key in prepaids.keys_for(lease.tenant, lease.payer) {
+                let meter = prepaids.meters.get_mut(&(lease.tenant, lease.payer, key.1));
                 let meter = meter.ok_or(BadSnapshot::Inconsistent("a lease that no meter counts"))?;
                 self.begin_on(meter, lease, key.1);
             }

@@ -41,6 +41,22 @@ macro_rules! setup_kinds {
             | $crate::Body::TokenRevoked(_)
             | $crate::Body::CeilingPut(_)
             | $crate::Body::CeilingDeleted(_)
+            | $crate::registry_kinds!()
+    };
+}
+
+/// A pattern for the kinds of the registry of app runtimes.
+#[macro_export]
+macro_rules! registry_kinds {
+    () => {
+        $crate::Body::UsageUnitPut(_)
+            | $crate::Body::UnitPricePut(_)
+            | $crate::Body::AppTypePut(_)
+            | $crate::Body::AppTypeDeleted(_)
+            | $crate::Body::AppInstancePut(_)
+            | $crate::Body::AppInstanceDeleted(_)
+            | $crate::Body::AttachmentMade(_)
+            | $crate::Body::AttachmentEnded(_)
     };
 }
 

@@ -139,11 +139,12 @@ impl BooksQuery {
         self.filter.project = self.found(K::Project, project)?;
         let users = asked("user").map(|text| (text, names::users(state, caller, of, text)));
         self.filter.users = self.found(K::User, users)?;
+        let apps = asked("app_instance").map(|text| (text, names::app_instance(state, caller, of, text)));
+        self.filter.app_instance = self.found(K::AppInstance, apps)?;
         self.read_places(context, state)?;
         let filter = &mut self.filter;
         filter.priority = word(context, "priority")?;
         filter.allocation = context.query("allocation").map(super::allocations::number).transpose()?;
-        filter.app_instance = context.number("app_instance")?.map(AppInstanceNo);
         filter.workload = names::optional_name("workload", context.query("workload"))?;
         filter.classes = classes(context, state)?;
         filter.control_plane = match context.query("control_plane") {
@@ -185,13 +186,18 @@ impl BooksQuery {
     pub(super) fn filter(&self, books: &Books, window: Window) -> Result<Filter, Problem> {
         let mut filter = self.filter.clone();
         for absent in &self.absent {
-            let number = self.deleted(books, absent, filter.tenant, window)?;
+            let long = self.deleted(books, absent, filter.tenant, window)?;
+            // Only app instances have longer numbers.
+            let number = u32::try_from(long).unwrap_or(u32::MAX);
             match absent.kind {
                 NamedKind::Tenant => filter.tenant = Some(TenantNo(number)),
                 NamedKind::Project => filter.project = Some(ProjectNo(number)),
                 NamedKind::User => filter.users = Some([UserNo(number)].into()),
                 NamedKind::Pool => filter.pool = Some(PoolNo(number)),
                 NamedKind::Node => filter.node = Some(NodeNo(number)),
+                NamedKind::AppInstance => filter.app_instance = Some(AppInstanceNo(long)),
+                // No filter names them.
+                NamedKind::AppType | NamedKind::Unit => return Err(absent.problem.clone()),
             }
         }
         if let Some(tag) = &self.tag {
@@ -202,21 +208,24 @@ impl BooksQuery {
     }
 
     /// The deleted object that the filter names. Among several of one name, the one that existed in the window.
-    fn deleted(&self, books: &Books, absent: &Absent, of: Option<TenantNo>, window: Window) -> Result<u32, Problem> {
-        let visible = |number: u32, object: &NamedObject| match (absent.kind, object.tenant) {
-            (NamedKind::Tenant, _) => self.caller.sees_tenant(TenantNo(number)),
+    fn deleted(&self, books: &Books, absent: &Absent, of: Option<TenantNo>, window: Window) -> Result<u64, Problem> {
+        let short = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        let visible = |number: u64, object: &NamedObject| match (absent.kind, object.tenant) {
+            (NamedKind::Tenant, _) => self.caller.sees_tenant(TenantNo(short(number))),
             (NamedKind::Project, Some(tenant)) => {
-                of.is_none_or(|of| of == tenant) && self.caller.sees_project(tenant, ProjectNo(number))
+                of.is_none_or(|of| of == tenant) && self.caller.sees_project(tenant, ProjectNo(short(number)))
             }
-            (NamedKind::User, Some(tenant)) => of.is_none_or(|of| of == tenant) && self.caller.sees_tenant(tenant),
-            (NamedKind::Pool | NamedKind::Node, _) => true,
-            (NamedKind::Project | NamedKind::User, None) => false,
+            (NamedKind::User | NamedKind::AppInstance, Some(tenant)) => {
+                of.is_none_or(|of| of == tenant) && self.caller.sees_tenant(tenant)
+            }
+            (NamedKind::Pool | NamedKind::Node | NamedKind::AppType | NamedKind::Unit, _) => true,
+            (NamedKind::Project | NamedKind::User | NamedKind::AppInstance, None) => false,
         };
-        let is_meant = |number: u32, object: &NamedObject| match names::digits(&absent.text) {
+        let is_meant = |number: u64, object: &NamedObject| match names::long_digits(&absent.text) {
             Some(wanted) => wanted == number,
             None => object.name.as_str() == absent.text,
         };
-        let mut found: Vec<(u32, &NamedObject)> = books
+        let mut found: Vec<(u64, &NamedObject)> = books
             .deleted(absent.kind)
             .filter(|(number, object)| is_meant(*number, object) && visible(*number, object))
             .collect();

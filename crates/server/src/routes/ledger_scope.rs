@@ -108,7 +108,8 @@ fn deleted(
         Some(wanted) => wanted == number,
         None => object.name.as_str() == text,
     };
-    let all = books.deleted(kind).filter(|(number, object)| is_meant(*number, object) && sees(*number, object));
+    let all = books.deleted(kind).filter_map(|(number, object)| Some((u32::try_from(number).ok()?, object)));
+    let all = all.filter(|(number, object)| is_meant(*number, object) && sees(*number, object));
     let numbers: Vec<u32> = all.map(|(number, _)| number).collect();
     match numbers[..] {
         [number] if problem.status == 404 => Ok(number),

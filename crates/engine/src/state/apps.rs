@@ -1,0 +1,76 @@
+//! How the records of the registry of app runtimes change the state.
+
+use super::State;
+use super::fold::put;
+use crate::apps::{AppInstance, AppType, Attachment, UnitPrice};
+use crate::follow::Follower;
+use leasehold_model::app::FIRST_SITE_UNIT;
+use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageUnitPut};
+use leasehold_model::{AppInstanceNo, AppTypeNo, AttachmentNo, HolderScope, Record};
+
+impl State {
+    pub(super) fn fold_usage_unit(&mut self, put: &UsageUnitPut) -> Result<(), &'static str> {
+        if u64::from(put.unit.0) != u64::from(FIRST_SITE_UNIT.0) + self.apps.units.len() as u64 {
+            return Err("the number of a usage unit is out of order");
+        }
+        self.apps.units.push((put.name.clone(), put.measure));
+        Ok(())
+    }
+
+    pub(super) fn fold_unit_price(&mut self, put: &UnitPricePut) -> Result<(), &'static str> {
+        if put.price_no as usize != self.apps.prices.len() + 1 {
+            return Err("the number of a unit price is out of order");
+        }
+        self.unit(put.unit).ok_or("no such usage unit")?;
+        let UnitPricePut { price_no: number, unit, app_type, currency, price, from } = put.clone();
+        self.apps.prices.push(UnitPrice { number, unit, app_type, currency, price, from });
+        Ok(())
+    }
+
+    pub(super) fn fold_app_type(&mut self, kind: &AppTypePut) -> Result<(), &'static str> {
+        let AppTypePut { app_type: number, slug, origin, units } = kind.clone();
+        put(&mut self.apps.types, number.0, AppType { number, slug, origin, units })
+    }
+
+    pub(super) fn fold_app_type_deleted(&mut self, number: AppTypeNo) -> Result<(), &'static str> {
+        let gone = self.apps.types.get_mut(number.0 as usize).and_then(Option::take);
+        gone.map(drop).ok_or("no such kind of app")
+    }
+
+    pub(super) fn fold_app_instance(&mut self, put: &AppInstancePut) -> Result<(), &'static str> {
+        let AppInstancePut { app_instance: number, project, name, app_type, mode, scope, backend } = put.clone();
+        let tenant = self.project(project).ok_or("no such project")?.tenant;
+        self.app_type(app_type).ok_or("no such kind of app")?;
+        self.apps.insert(AppInstance { number, tenant, project, name, app_type, mode, scope, backend });
+        Ok(())
+    }
+
+    pub(super) fn fold_app_instance_deleted(
+        &mut self,
+        number: AppInstanceNo,
+        to: &mut impl Follower,
+    ) -> Result<(), &'static str> {
+        self.apps.remove(number).ok_or("no such app instance")?;
+        let own = Some(HolderScope::One(number));
+        self.drop_quotas_of(|quota| quota.scope.further.app_instance == own, to);
+        self.ceilings.retain(|ceiling| ceiling.scope.app_instance != Some(number));
+        Ok(())
+    }
+
+    pub(super) fn fold_attachment(&mut self, record: &Record, made: &AttachmentMade) -> Result<(), &'static str> {
+        let AttachmentMade { attachment: number, app_instance, source_project, allocation } = made.clone();
+        if number.0 != self.apps.next_attachment {
+            return Err("the number of an attachment is out of order");
+        }
+        let tenant = self.app_instance(app_instance).ok_or("no such app instance")?.tenant;
+        self.apps.next_attachment += 1;
+        let made_at = record.stamp;
+        let attachment = Attachment { number, tenant, app_instance, source_project, allocation, made_at };
+        self.apps.attachments.insert(number, attachment);
+        Ok(())
+    }
+
+    pub(super) fn fold_attachment_ended(&mut self, number: AttachmentNo) -> Result<(), &'static str> {
+        self.apps.attachments.remove(&number).map(drop).ok_or("no such attachment")
+    }
+}
