@@ -5,9 +5,13 @@ mod by_hand;
 mod closing;
 mod compare;
 mod directed;
+mod freeze;
 mod settling;
 mod story;
 mod timelines;
+
+pub(crate) use compare::same_lines;
+pub(crate) use settling::compare_lines;
 
 use crate::from_env;
 use leasehold_engine::Command;

@@ -2,6 +2,7 @@
 //! and records told back as text.
 
 mod custody;
+mod freeze;
 pub(crate) mod invariants;
 mod pending;
 mod prepaid;
