@@ -5,7 +5,6 @@ mod by_hand;
 mod closing;
 mod compare;
 mod directed;
-mod freeze;
 mod settling;
 mod story;
 mod timelines;

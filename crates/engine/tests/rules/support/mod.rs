@@ -2,7 +2,6 @@
 //! and records told back as text.
 
 mod custody;
-mod freeze;
 pub(crate) mod invariants;
 mod pending;
 mod prepaid;
