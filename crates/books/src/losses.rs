@@ -122,9 +122,8 @@ impl Books {
     /// The idle capacity of a claim that has ended on a node is billed to an instant at the most.
     pub(crate) fn correct_claim(&mut self, claim: u64, node: NodeNo, last_seen: Instant) -> Followed {
         let after = Window::new(last_seen, Instant::MAX);
-        let is_idle = |row: &Row| {
-            !row.is_lease() && row.node == node && row.life.sequence == claim && row.held.to > last_seen
-        };
+        let is_idle =
+            |row: &Row| !row.is_lease() && row.node == node && row.life.sequence == claim && row.held.to > last_seen;
         let mut places = Vec::new();
         for (number, head) in self.chunks.iter().enumerate() {
             if !head.meets(after) {

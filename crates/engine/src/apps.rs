@@ -106,6 +106,14 @@ impl Apps {
         }
         Some(gone)
     }
+
+    /// The instances and attachments of a tenant go with it.
+    pub(crate) fn forget_tenant(&mut self, tenant: TenantNo) {
+        let own = |instance: &&AppInstance| instance.tenant == tenant;
+        let gone: Vec<AppInstanceNo> = self.instances.values().filter(own).map(|instance| instance.number).collect();
+        gone.into_iter().for_each(|number| drop(self.remove(number)));
+        self.attachments.retain(|_, attachment| attachment.tenant != tenant);
+    }
 }
 
 impl State {

@@ -423,6 +423,21 @@ fn the_end_of_an_attachment() {
     );
 }
 
+/// What a tenant owns goes with it: the app can be deleted afterwards.
+#[test]
+fn instances_go_with_their_tenant() {
+    shared(
+        "
+        1 op unapp slurm
+        2 op delete tenant a
+        3 op unapp slurm
+        4 op delete tenant b
+        5 op unapp slurm
+        ",
+        expect![[r#""#]],
+    );
+}
+
 #[test]
 fn projects_stay_while_they_own_or_lend() {
     shared(

@@ -129,8 +129,7 @@ pub(crate) struct OfProjectArgs {
 Examples:
   leasehold app-instance create slurm-dev --project lattice --app slurm --backend slurm
   leasehold app-instance create slurm-shared --project hpc --app slurm --backend slurm --scope tenant
-  leasehold app-instance create inference --project platform --tenant operator --app serving --backend serving \\
-      --mode platform-managed")]
+  leasehold app-instance create inference --project platform --app serving --backend serving --mode platform-managed")]
 pub(crate) struct AppInstanceCreateArgs {
     #[command(flatten)]
     pub(crate) member: MemberArgs,
