@@ -59,13 +59,17 @@ pub struct SubmitAllocation {
     /// Place no two replicas within the same node, rack or zone. No constraint unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apart: Option<Domain>,
-    /// Number of the app instance of the project that it is for. The cost ceiling of that app instance then applies.
+    /// App instance of the project that it is for: name or number. Its quotas and its cost ceiling then apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
     /// Whether it runs the control plane of that app instance, which usage, cost and invoices show apart from workloads.
     /// Only with `app_instance`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub control_plane: bool,
+    /// Number of the attachment by which another project lends the capacity to the app instance, and pays for it. Only
+    /// with `app_instance`. None unless given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<u64>,
     /// Whether it is sensitive work, which must name its user and runs only on nodes that this user has claimed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sensitive: bool,
@@ -173,9 +177,15 @@ pub struct Allocation {
     pub apart: Option<Domain>,
     /// Whether it is sensitive work, which runs only on nodes that its user has claimed.
     pub sensitive: bool,
-    /// Number of the app instance that it is for. Absent if it is for none.
+    /// Name of the app instance that it is for. Absent if it is for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
+    /// Number of the attachment by which the capacity is lent. Absent if it is not lent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<u64>,
+    /// Name of the project that lends the capacity and pays for it. Absent if it is not lent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_project: Option<String>,
     /// Correlation ID that groups related requests, as a UUID.
     pub correlation_id: String,
     /// When it was submitted.

@@ -48,7 +48,7 @@ pub struct Of {
     /// The allocation: `alloc-` and its number. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<String>,
-    /// Number of the app instance. Absent if the line is not grouped by it or has none.
+    /// Name of the app instance. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_instance: Option<String>,
     /// Name of the workload. Absent if the line is not grouped by it or has none.

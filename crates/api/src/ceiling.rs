@@ -43,9 +43,9 @@ pub struct Ceiling {
     pub project: String,
     /// Number of the project.
     pub project_id: u32,
-    /// Number of the app instance. Absent for the ceiling of the whole project.
+    /// Name of the app instance. Absent for the ceiling of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
     /// The most that may be spent and reserved together.
     pub amount: Money,
     /// Currency code of three capital letters, as in ISO 4217. Leases priced in another currency do not count.

@@ -43,9 +43,9 @@ pub struct QuotaChecked {
 /// Result of checking one cost ceiling.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CeilingChecked {
-    /// Number of the app instance. Absent for the ceiling of the whole project.
+    /// Name of the app instance. Absent for the ceiling of the whole project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
     /// `hard` or `soft`.
     pub mode: String,
     /// Currency code of three capital letters, as in ISO 4217.

@@ -155,8 +155,8 @@ pub struct InvoiceLine {
     pub unit: Option<String>,
     /// Priority of the leases; null for entries by hand.
     pub priority: Option<Priority>,
-    /// Number of the app instance; null if there is none.
-    pub app_instance: Option<u64>,
+    /// Name of the app instance; null if there is none.
+    pub app_instance: Option<String>,
     /// Whether it runs the control plane of an app instance.
     pub control_plane: bool,
     /// Units times hours, with six decimals; null for entries by hand.

@@ -52,9 +52,9 @@ pub struct RequestLease {
     /// Labels that the node must have, all of them.
     #[serde(default, deserialize_with = "once::map", skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
-    /// Number of the app instance of the project that it is for. The cost ceiling of that app instance then applies.
+    /// App instance of the project that it is for: name or number. Its quotas and its cost ceiling then apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
     /// Whether it runs the control plane of that app instance, which usage, cost and invoices show apart from workloads.
     /// Only with `app_instance`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -325,9 +325,9 @@ pub struct Lease {
     /// Its allocation: `alloc-` and the number. Absent if it belongs to none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation_id: Option<AllocationId>,
-    /// Number of the app instance that it was granted for. Absent if there is none.
+    /// Name of the app instance that it was granted for. Absent if there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
     /// State of the lease.
     pub state: LeaseState,
     /// Name of the tenant.

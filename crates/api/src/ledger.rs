@@ -148,8 +148,8 @@ pub struct LedgerLine {
     pub priced_as: Priority,
     /// Accounting tag; null if there is none.
     pub accounting_tag: Option<String>,
-    /// Number of the app instance; null if there is none.
-    pub app_instance: Option<u64>,
+    /// Name of the app instance; null if there is none.
+    pub app_instance: Option<String>,
     /// Number of the attachment that lends the capacity; null if there is none.
     pub attachment: Option<u64>,
     /// Whether it runs the control plane of an app instance.

@@ -7,6 +7,7 @@
 mod about;
 mod agent;
 mod allocation;
+mod apps;
 mod audit;
 mod batch;
 mod books;
@@ -54,6 +55,11 @@ pub use allocation::{
     CheckpointReport, CompleteAllocation, FailedStart, Hold, Replica, Requested, SubmitAllocation, Submitted,
     WaitReason, Waiting, WrittenCheckpoint,
 };
+pub use apps::{
+    App, AppChange, AppInstance, AppInstanceChange, AppInstanceList, AppInstancePut, AppList, AppPut, Attachment,
+    AttachmentList, AttachmentPut, NewApp, NewAppInstance, NewAttachment, NewUnitPrice, NewUsageUnit, UnitPrice,
+    UnitPriceList, UnitPricePut, UsageUnit, UsageUnitList, UsageUnitPut,
+};
 pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, InclusionProof, NEXT_FROM, RecordPage};
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use books::{
@@ -86,10 +92,10 @@ pub use lease::{
 };
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
-    AccountKind, AllocationState, AttemptEnd, CeilingMode, CreditSource, CustodyState, Domain, EntryKind,
-    InvoiceStatus, LeaseState, Level, Measure, PeriodState, PoolAccess, PrepaidAction, PrepaidState, Priority,
-    QuarantineCause, ResourceKind as Kind, RevokeReason, Role, Sensitivity, Strategy, TeardownMode as Teardown,
-    WasteClass, WasteOrder, WhenOverQuota,
+    AccountKind, AllocationState, AppOrigin, AttemptEnd, CeilingMode, ControlPlaneScope, CreditSource, CustodyState,
+    Domain, EntryKind, InvoiceStatus, LeaseState, Level, Measure, OperatingMode, PeriodState, PoolAccess,
+    PrepaidAction, PrepaidState, Priority, QuarantineCause, ResourceKind as Kind, RevokeReason, Role, RuntimeBackend,
+    Sensitivity, Strategy, TeardownMode as Teardown, UnitMeasure, WasteClass, WasteOrder, WhenOverQuota,
 };
 pub use ledger::{
     CorrectionPut, DraftLine, DraftPayer, ExplainedLease, ExplainedPrice, LedgerAmount, LedgerBalance,

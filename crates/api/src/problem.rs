@@ -77,8 +77,8 @@ pub(crate) struct ProblemMembers {
     tenant: Option<String>,
     /// Name of the project.
     project: Option<String>,
-    /// Number of the app instance.
-    app_instance: Option<u64>,
+    /// Name of the app instance.
+    app_instance: Option<String>,
     /// Name of the resource class.
     class: Option<String>,
     /// The most that is free on one node.

@@ -24,7 +24,7 @@ pub enum Nodes {
 pub enum Holders {
     /// Each one on its own.
     Each,
-    /// One of them: the name or number of a user, or the number of an app instance.
+    /// One of them: the name or number of a user or of an app instance.
     One(String),
 }
 

@@ -23,9 +23,9 @@ pub struct Token {
     pub user: Option<String>,
     /// Name of the node that it represents; null if none.
     pub node: Option<String>,
-    /// Numbers of the app instances that it represents.
+    /// Names of the app instances that it represents.
     #[serde(default)]
-    pub app_instances: Vec<u64>,
+    pub app_instances: Vec<String>,
     /// When it expires; null if never.
     pub expires_at: Option<When>,
     /// The first digits of the hash of the secret, to distinguish tokens in logs and files.
@@ -53,9 +53,9 @@ pub struct NewToken {
     /// Node that it represents: name or number. None unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Numbers of the app instances that it represents: 1 to 64 for the role `app_operator`, none for other roles.
+    /// App instances that it represents, by name or number: 1 to 64 for the role `app_operator`, none for other roles.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub app_instances: Vec<u64>,
+    pub app_instances: Vec<String>,
     /// When it expires. Never unless given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<When>,

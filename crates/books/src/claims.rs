@@ -78,7 +78,7 @@ impl Claim {
             end: End::Idle,
             fenced: false,
             activity: None,
-            life: Life::default(),
+            life: Life { sequence: self.sequence, ..Life::default() },
             rare: None,
         }
     }
@@ -159,9 +159,10 @@ impl Books {
         Ok(())
     }
 
-    pub(crate) fn unclaim(&mut self, node: NodeNo, stamp: Instant) -> Followed {
+    pub(crate) fn unclaim(&mut self, node: NodeNo, by: &Record) -> Followed {
+        let stamp = by.stamp;
         let claim = self.claims.remove(&node).ok_or("the node is not claimed")?;
-        self.note_ended_claim(node, &claim, stamp);
+        self.note_ended_claim(node, &claim, by);
         for (class, idle) in &claim.classes {
             for (level, window) in idle.stretches(stamp) {
                 self.close(claim.row(node, *class, level, window));

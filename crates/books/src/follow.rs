@@ -86,7 +86,7 @@ impl Books {
             }
             Body::NodesReleased(released) => {
                 for node in &released.nodes.0 {
-                    self.unclaim(*node, stamp)?;
+                    self.unclaim(*node, record)?;
                     self.set_node(*node, stamp, |node| (node.unclean, node.last_used) = (true, stamp))?;
                 }
             }
@@ -99,7 +99,9 @@ impl Books {
                 corrected.leases.0.iter().for_each(|lease| self.note_correction(*lease, record));
                 self.correct_ends(&corrected.leases.0, record.effective_at)?;
             }
-            Body::ClaimEndCorrected(corrected) => self.correct_claims(corrected.node, record.effective_at)?,
+            Body::ClaimEndCorrected(corrected) => {
+                self.correct_claim(corrected.claim, corrected.node, record.effective_at)?;
+            },
             Body::QuarantineCleared(cleared) => {
                 self.set_node(cleared.node, stamp, |node| node.unclean = false)?;
             }

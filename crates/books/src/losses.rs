@@ -25,6 +25,8 @@ leasehold_model::fields! {
         pub project: ProjectNo,
         pub user: UserNo,
         pub ended_at: Instant,
+        /// The sequence of the record that ended it.
+        pub ended_by: u64,
     }
 }
 
@@ -70,10 +72,12 @@ impl Books {
         }
     }
 
-    /// Leases and claims that are billed beyond an instant on a node, and have ended.
-    pub fn ended_after(&self, node: NodeNo, last_seen: Instant) -> Result<EndedOnNode, BooksError> {
+    /// Leases and claims that had ended on a node when it was lost, and are billed beyond the instant at which it was
+    /// last seen. `loss` is the sequence of the record that declared it lost: what began after the node had returned is
+    /// not meant, nor is a claim that was given back after the loss, which is not charged since then.
+    pub fn ended_after(&self, loss: u64, node: NodeNo, last_seen: Instant) -> Result<EndedOnNode, BooksError> {
         let mut ended = EndedOnNode::default();
-        let changes = |row: &Row| corrected(row.held, last_seen) < row.held.to;
+        let changes = |row: &Row| row.life.sequence < loss && corrected(row.held, last_seen) < row.held.to;
         let (closed, _) = self.stays(node, 0, Window::new(last_seen, Instant::MAX), usize::MAX)?;
         let open = self.open_on.range((node, LeaseNo(0))..=(node, LeaseNo(u64::MAX)));
         let open = open
@@ -83,7 +87,7 @@ impl Books {
         let rows = self.leases_of(numbers.into_iter().map(LeaseNo))?.into_iter().map(|(row, _)| row);
         ended.leases.extend(rows.filter(changes));
         let claims = self.ended_claims.get(&node).into_iter().flatten();
-        ended.claims.extend(claims.filter(|claim| claim.ended_at > last_seen));
+        ended.claims.extend(claims.filter(|claim| claim.ended_by < loss && claim.ended_at > last_seen));
         Ok(ended)
     }
 
@@ -115,10 +119,11 @@ impl Books {
         Ok(())
     }
 
-    /// The idle capacity of claims that have ended on a node is billed to an instant at the most.
-    pub(crate) fn correct_claims(&mut self, node: NodeNo, last_seen: Instant) -> Followed {
+    /// The idle capacity of a claim that has ended on a node is billed to an instant at the most.
+    pub(crate) fn correct_claim(&mut self, claim: u64, node: NodeNo, last_seen: Instant) -> Followed {
         let after = Window::new(last_seen, Instant::MAX);
-        let is_idle = |row: &Row| !row.is_lease() && row.node == node && row.held.to > last_seen;
+        let is_idle =
+            |row: &Row| !row.is_lease() && row.node == node && row.life.sequence == claim && row.held.to > last_seen;
         let mut places = Vec::new();
         for (number, head) in self.chunks.iter().enumerate() {
             if !head.meets(after) {
@@ -186,10 +191,10 @@ impl Books {
     }
 
     /// Remembers a claim that ends now, until its node is known to be running.
-    pub(crate) fn note_ended_claim(&mut self, node: NodeNo, claim: &Claim, ended_at: Instant) {
+    pub(crate) fn note_ended_claim(&mut self, node: NodeNo, claim: &Claim, by: &Record) {
         let Claim { tenant, project, sequence, .. } = *claim;
         let Some(user) = claim.user else { return };
-        let ended = EndedClaim { claim: sequence, tenant, project, user, ended_at };
+        let ended = EndedClaim { claim: sequence, tenant, project, user, ended_at: by.stamp, ended_by: by.sequence };
         self.ended_claims.entry(node).or_default().push(ended);
     }
 }

@@ -22,7 +22,7 @@ pub struct BookQuery {
     pub priority: Option<Priority>,
     pub tag: Option<String>,
     pub allocation: Option<u64>,
-    pub app_instance: Option<u64>,
+    pub app_instance: Option<String>,
     pub workload: Option<String>,
     /// Only control planes of app instances, or only workloads.
     pub control_plane: Option<bool>,
@@ -52,7 +52,7 @@ impl<A: Answer> Call<A> {
             .maybe("priority", asked.priority)
             .maybe("tag", asked.tag.as_ref())
             .maybe("allocation", asked.allocation)
-            .maybe("app_instance", asked.app_instance)
+            .maybe("app_instance", asked.app_instance.as_ref())
             .maybe("workload", asked.workload.as_ref())
             .maybe("control_plane", asked.control_plane)
             .maybe("by", (!asked.by.is_empty()).then(|| asked.by.join(",")))

@@ -37,6 +37,11 @@ pages! {
     WindowList { "windows": api::Window }
     QuotaList { "quotas": api::Quota }
     CeilingList { "ceilings": api::Ceiling }
+    UsageUnitList { "usage_units": api::UsageUnit }
+    UnitPriceList { "unit_prices": api::UnitPrice }
+    AppList { "apps": api::App }
+    AppInstanceList { "app_instances": api::AppInstance }
+    AttachmentList { "attachments": api::Attachment }
     RateCardList { "rate_cards": api::RateCard }
     ChargePolicyList { "charge_policies": api::ChargePolicy }
     LedgerEntryList { "entries": api::LedgerEntry }

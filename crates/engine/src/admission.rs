@@ -160,7 +160,7 @@ impl State {
     }
 
     fn all_facts_of(&self, ask: &Ask<'_>) -> SmallVec<[Facts; 2]> {
-        let Ask { project, priority, user, app_instance, .. } = *ask;
+        let Ask { payer: project, priority, user, app_instance, .. } = *ask;
         let facts = |(class, quanta): &(ClassNo, Quanta)| {
             let spec = self.class(*class).expect("a requested class exists");
             let (kind, quanta_per_unit) = (spec.kind, spec.quanta_per_unit);
@@ -188,7 +188,7 @@ impl State {
         ask: &Ask<'_>,
         mut show: impl FnMut(Check<'s>) -> Result<(), DenyCause>,
     ) -> Result<(), DenyCause> {
-        let Ask { project, priority, user, app_instance, .. } = *ask;
+        let Ask { payer: project, priority, user, app_instance, .. } = *ask;
         let facts = self.facts_of_ask(ask);
         for quota in self.quotas_of(ask.tenant) {
             let counts_gang = ask.is_allocation && quota.counts_allocation(project, priority, user, app_instance);

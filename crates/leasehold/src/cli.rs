@@ -1,6 +1,7 @@
 //! The command line: commands, options and their help.
 
 pub(crate) mod alloc;
+pub(crate) mod apps;
 pub(crate) mod backup;
 pub(crate) mod books;
 pub(crate) mod capacity;

@@ -74,7 +74,7 @@ fn a_demo_continues_an_earlier_one() {
     let report = said.json();
     let (all, this_run) = (report["records"]["all"].as_u64(), report["records"]["this_run"].as_u64());
     assert_eq!(all.unwrap() - this_run.unwrap(), before["size"].as_u64().unwrap());
-    assert_eq!(report["kinds"]["node.put"], serde_json::json!({ "all": 40, "this_run": 0 }));
+    assert_eq!(report["kinds"]["node.put"], serde_json::json!({ "all": 41, "this_run": 0 }));
     on(folder.path(), "audit verify {} --trust {}/trust").ok();
 }
 
@@ -339,9 +339,13 @@ fn a_running_demo_can_be_read_but_not_opened_twice_and_ends_cleanly() {
 #[test]
 fn decisions_of_earlier_rules_are_recognised() {
     let frozen = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen");
-    for (journal, rules) in
-        [("rules-1/burst", 1), ("rules-2/gangs", 2), ("rules-3/gangs", 3), ("rules-4/reservations", 4)]
-    {
+    for (journal, rules) in [
+        ("rules-1/burst", 1),
+        ("rules-2/gangs", 2),
+        ("rules-3/gangs", 3),
+        ("rules-4/reservations", 4),
+        ("rules-5/prepaid", 5),
+    ] {
         let folder = tempfile::tempdir().unwrap();
         copy(&frozen.join(journal).join("data"), folder.path());
         let expected = if rules == leasehold_model::RULES_VERSION { "same" } else { "other_rules" };

@@ -69,10 +69,10 @@ impl World {
         self.has_registry() && attachment.is_some_and(|number| !self.apps.attachments.contains_key(&number))
     }
 
-    /// What is wrong with an attachment; the caller's tenant may see the app instance if there is no such project.
+    /// What is wrong with an attachment. A tenant sees its own app instances only.
     fn faults_of_attachment(&self, wish: &AttachmentWish, seen_by: Option<TenantNo>) -> Vec<&'static str> {
         let tenant = self.projects.get(&wish.source_project).map(|project| project.tenant);
-        let instance = match tenant.or(seen_by) {
+        let instance = match seen_by.or(tenant) {
             Some(tenant) => self.instance_of(tenant, wish.app_instance),
             None => self.apps.instances.get(&wish.app_instance).map(|(_, found)| found),
         };
@@ -112,9 +112,6 @@ impl World {
         let hidden = tenant.is_some_and(|tenant| caller.tenant.is_some_and(|own| own != tenant));
         let mut faults = self.faults_of_attachment(wish, caller.tenant);
         faults.extend(hidden.then_some("unknown_project"));
-        let of_instance = self.apps.instances.get(&wish.app_instance).map(|(of, _)| *of);
-        let foreign = of_instance.is_some_and(|of| caller.tenant.is_some_and(|own| own != of));
-        faults.extend(foreign.then_some("unknown_app_instance"));
         // For an operator both exist; they do not belong together.
         let instance = self.apps.instances.get(&wish.app_instance).filter(|_| caller.tenant.is_none());
         if let Some((_, found)) = instance.filter(|(of, _)| Some(*of) != tenant) {

@@ -234,8 +234,9 @@ impl Check {
 
     /// Subtracts the idle capacity of claims that ended after their nodes were last seen.
     fn subtract_corrected_claims(&mut self) {
-        for (node, last_seen) in std::mem::take(&mut self.tally.corrected_claims) {
-            for row in self.corrections.idle.iter_mut().filter(|row| row.node == node) {
+        for (node, (last_seen, lost)) in std::mem::take(&mut self.tally.corrected_claims) {
+            // What was claimed after the node had returned is not meant.
+            for row in self.corrections.idle.iter_mut().filter(|row| row.node == node && row.from < lost) {
                 let to = row.to.min(last_seen).max(row.from);
                 let less = QuantaNs::from(row.quanta) * QuantaNs::from(row.to.since(to).0);
                 let sum = self.idle.entry((row.tenant, row.class)).or_default();

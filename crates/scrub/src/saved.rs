@@ -9,7 +9,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{Account, ClassNo, Instant, Steps, TenantNo};
 
 /// Raised whenever the bytes change their meaning.
-const VERSION: u64 = 3;
+const VERSION: u64 = 4;
 /// More payers and classes than any journal has.
 const SUMS_MAX: usize = 1 << 24;
 /// More allocations that are not over, or corrected ends, than any journal has.
@@ -45,6 +45,7 @@ pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
     }
     put_list(check.tally.corrected.iter().copied(), &mut out);
     put_list(check.tally.corrected_claims.iter().copied(), &mut out);
+    put_list(check.tally.losses.iter().map(|(loss, at)| (*loss, *at)), &mut out);
     check.tally.evictor.put(&mut out);
     put_list(check.tally.allocations.iter().map(|(number, known)| (*number, *known)), &mut out);
     put_list(check.tally.accounts.iter().map(|(key, sum)| (*key, Steps(*sum))), &mut out);
@@ -81,6 +82,7 @@ fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
     }
     tally.corrected = get_list(r)?;
     tally.corrected_claims = get_list(r)?;
+    tally.losses = get_list(r)?.into_iter().collect();
     tally.evictor = Field::get(r)?;
     tally.allocations = get_list(r)?.into_iter().collect();
     tally.accounts = get_list::<(_, Steps)>(r)?.into_iter().map(|(key, sum)| (key, sum.0)).collect();

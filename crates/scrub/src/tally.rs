@@ -80,8 +80,10 @@ pub(crate) struct Tally {
     pub(crate) closed: u64,
     /// Leases that were closed and are billed to an earlier instant since, in the order of the records.
     pub(crate) corrected: Vec<(LeaseNo, Instant)>,
-    /// Nodes with claims that had ended and are billed to an earlier instant since.
-    pub(crate) corrected_claims: Vec<(NodeNo, Instant)>,
+    /// Nodes with claims that had ended and are billed to an earlier instant since, and when the node was declared lost.
+    pub(crate) corrected_claims: Vec<(NodeNo, (Instant, Instant))>,
+    /// When nodes were declared lost, by the sequences of the records that said so.
+    pub(crate) losses: BTreeMap<u64, Instant>,
     /// The last decision to evict, and the tenant that it was made for.
     pub(crate) evictor: Option<(u64, TenantNo)>,
     /// Who submitted the allocations that are not over, and the leases of their last attempts.
@@ -187,7 +189,12 @@ impl Tally {
                     self.correct(*lease, record.effective_at);
                 }
             }
-            Body::ClaimEndCorrected(ended) => self.corrected_claims.push((ended.node, record.effective_at)),
+            Body::NodeLost(_) => drop(self.losses.insert(record.sequence, record.stamp)),
+            Body::LossSettled(settled) => drop(self.losses.remove(&settled.loss)),
+            Body::ClaimEndCorrected(ended) => {
+                let lost = *self.losses.get(&ended.loss).ok_or(Stuck::Contradiction("a correction without a loss"))?;
+                self.corrected_claims.push((ended.node, (record.effective_at, lost)));
+            }
             Body::AllocationSubmitted(_) => {
                 let tenant = record.identity.tenant.ok_or(Stuck::Contradiction("a submission without a tenant"))?;
                 self.allocations.insert(record.sequence, Submitted { tenant, first_lease: 0, leases: 0 });
@@ -218,8 +225,6 @@ impl Tally {
             | Body::WindowStarted(_)
             | Body::WindowEnded(_)
             | Body::WindowAnnounced(_)
-            | Body::LossSettled(_)
-            | Body::NodeLost(_)
             | Body::NodeReturned(_)
             | Body::NodeCondition(_)
             | Body::AgentRegistered(_)

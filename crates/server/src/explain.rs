@@ -99,7 +99,7 @@ impl Explainer<'_> {
         }
     }
 
-    fn ceiling(check: &CeilingCheck) -> api::CeilingChecked {
+    fn ceiling(&self, check: &CeilingCheck) -> api::CeilingChecked {
         let money = |amount: Amount| api::Money(amount.to_string());
         let said = match (check.is_passed(), check.mode) {
             (false, _) => "within",
@@ -107,7 +107,7 @@ impl Explainer<'_> {
             (true, CeilingMode::Hard) => "refused",
         };
         api::CeilingChecked {
-            app_instance: check.scope.app_instance.map(|app| app.0),
+            app_instance: check.scope.app_instance.map(|app| crate::show_apps::app_name(self.state, app)),
             mode: check.mode.to_string(),
             currency: check.currency.to_string(),
             spent: money(check.spent),
@@ -246,7 +246,7 @@ impl Explainer<'_> {
         api::Explanation {
             profile: explained.profile.map_or_else(BTreeMap::new, profile),
             quotas: explained.quotas.iter().map(|check| self.quota(check)).collect(),
-            ceilings: explained.ceilings.iter().map(Self::ceiling).collect(),
+            ceilings: explained.ceilings.iter().map(|check| self.ceiling(check)).collect(),
             replica: (is_gang && is_scored).then_some(explained.replica),
             replica_count: is_gang.then_some(explained.replica_count),
             replicas: (1..).zip(&explained.replicas).map(|one| self.replica(one)).collect(),

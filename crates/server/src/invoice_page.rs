@@ -192,7 +192,7 @@ fn description(line: &InvoiceLine) -> String {
     if let Some(priority) = line.priority {
         words += &format!(", {priority}");
     }
-    if let Some(app) = line.app_instance {
+    if let Some(app) = &line.app_instance {
         words += &format!(", app instance {app}");
     }
     if line.held_by != line.project {
@@ -339,7 +339,7 @@ pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f Invoic
                 text(line.pool.as_deref()),
                 text(line.class.as_deref()),
                 line.priority.map(|priority| priority.to_string()).unwrap_or_default(),
-                line.app_instance.map(|app| app.to_string()).unwrap_or_default(),
+                line.app_instance.clone().unwrap_or_default(),
                 line.control_plane.to_string(),
                 line.unit_hours.clone().unwrap_or_default(),
                 text(line.unit.as_deref()),

@@ -52,6 +52,7 @@ mod settlement;
 mod shares;
 mod show;
 mod show_allocations;
+mod show_apps;
 mod show_custody;
 mod show_ledger;
 mod show_rates;

@@ -29,7 +29,7 @@ pub(crate) async fn watch(app: Weak<App>) {
 fn settle_all(app: &App) {
     let open: Vec<(u64, OpenLoss)> = app.now.read(|state| state.open_losses().collect());
     for (loss, of) in open {
-        // Nothing ends on a lost node, so that the books know everything once they have processed the loss.
+        // What is meant had ended before the loss, so that the books know all of it once they have processed the loss.
         if app.books.size() <= loss {
             continue;
         }
@@ -39,7 +39,7 @@ fn settle_all(app: &App) {
 
 /// Names as much as fits one command. Returns whether something is left.
 fn settle_some(app: &App, loss: u64, of: OpenLoss) -> bool {
-    let found = app.books.with_books(|books| books.ended_after(of.node, of.last_seen));
+    let found = app.books.with_books(|books| books.ended_after(loss, of.node, of.last_seen));
     let Ok(EndedOnNode { leases, claims }) = found else { return false };
     let complete = leases.len() <= LEASES_PER_RECORD_MAX && claims.len() <= LEASES_PER_RECORD_MAX;
     let settle = SettleLoss {

@@ -8,7 +8,8 @@ use leasehold_api::{LeaseState, Ttl, When};
 use leasehold_books::{Attempt, Books, BooksError, End, NamedKind, Row, Story};
 use leasehold_engine::State;
 use leasehold_model::{
-    Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Reason, TenantNo, UserNo, quantity,
+    AppInstanceNo, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Reason, TenantNo, UserNo,
+    quantity,
 };
 
 /// Whether the lease is still billed.
@@ -49,7 +50,8 @@ fn revocation(row: &Row) -> Option<api::Revocation> {
 }
 
 /// The name of an object. A deleted one keeps the name that it had.
-pub(crate) fn named(books: &Books, kind: NamedKind, number: u32, live: Option<&Name>) -> String {
+pub(crate) fn named(books: &Books, kind: NamedKind, number: impl Into<u64>, live: Option<&Name>) -> String {
+    let number = number.into();
     let last = || books.named(kind, number).map(|object| object.name.to_string());
     live.map(ToString::to_string).or_else(last).unwrap_or_else(|| format!("{kind}-{number}"))
 }
@@ -61,6 +63,11 @@ pub(crate) struct Known<'k> {
 }
 
 impl Known<'_> {
+    pub(crate) fn app_instance(&self, no: AppInstanceNo) -> String {
+        let live = self.state.app_instance(no).map(|instance| &instance.name);
+        let last = || self.books.named(NamedKind::AppInstance, no.0).map(|object| &object.name);
+        live.or_else(last).map_or_else(|| no.to_string(), ToString::to_string)
+    }
     pub(crate) fn tenant(&self, no: TenantNo) -> String {
         named(self.books, NamedKind::Tenant, no.0, self.state.tenant(no).map(|tenant| &tenant.settings.name))
     }
@@ -87,7 +94,7 @@ pub(crate) fn lease(app: &App, state: &State, books: &Books, row: &Row, standing
         uid: app.lease_uid(row.lease),
         gang_id: row.gang().to_string(),
         allocation_id: row.allocation.map(api::AllocationId::from),
-        app_instance: row.app_instance.map(|app| app.0),
+        app_instance: row.app_instance.map(|app| known.app_instance(app)),
         state: standing,
         tenant: known.tenant(row.tenant),
         project: known.project(row.project),

@@ -3,6 +3,7 @@
 use crate::access::Caller;
 use crate::refusal_names::Names;
 use crate::reserved_capacity::explain_reserved;
+use crate::show_apps::app_name;
 use crate::unavailable_node::explain_unavailable_node;
 use leasehold_api::{Problem, When, codes};
 use leasehold_cell::Unsealed;
@@ -64,10 +65,16 @@ pub(crate) fn refusal_for(state: &State, caller: &Caller, refusal: &Refusal) -> 
             Some(project) => answer.with("project", project.name.as_str()),
             None => answer,
         },
-        Refusal::CeilingExceeded { of, .. } => match state.project(of.project) {
-            Some(project) => answer.with("project", project.name.as_str()),
-            None => answer,
-        },
+        Refusal::CeilingExceeded { of, .. } => {
+            let answer = match state.project(of.project) {
+                Some(project) => answer.with("project", project.name.as_str()),
+                None => answer,
+            };
+            match of.app_instance {
+                Some(app) => answer.with("app_instance", app_name(state, app)),
+                None => answer,
+            }
+        }
         _ => answer,
     }
 }
@@ -94,18 +101,12 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
         Refusal::BadBudget { field, .. } => problem.with("field", *field),
         Refusal::BadCeiling { .. } => problem.with("field", "amount"),
         Refusal::CurrencyFixed { .. } => problem.with("field", "currency"),
-        Refusal::CeilingExceeded { of, requested, used, amount, currency, .. } => {
-            let problem = problem
-                .with("requested", requested.to_string())
-                .with("used", used.to_string())
-                .with("amount", amount.to_string())
-                .with("unit", currency.as_str())
-                .with("currency", currency.as_str());
-            match of.app_instance {
-                Some(app) => problem.with("app_instance", app.0),
-                None => problem,
-            }
-        }
+        Refusal::CeilingExceeded { requested, used, amount, currency, .. } => problem
+            .with("requested", requested.to_string())
+            .with("used", used.to_string())
+            .with("amount", amount.to_string())
+            .with("unit", currency.as_str())
+            .with("currency", currency.as_str()),
         _ => problem,
     }
 }
@@ -306,7 +307,7 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
                 .with("unit", spec.map_or("quantum", |spec| spec.kind.unit()))
         }
         DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => {
-            let app = app_instance.map(|app| format!(" of app instance {}", app.0));
+            let app = app_instance.map(|app| format!(" of app instance \"{}\"", app_name(state, app)));
             let scope = project.map(|project| CeilingScope { project, app_instance });
             let ceiling = scope.and_then(|scope| state.ceiling(scope));
             let project = project.and_then(|project| state.project(project)).map(|project| project.name.as_str());
@@ -331,7 +332,7 @@ pub(crate) fn denial(state: &State, whose: impl Into<Whose>, cause: &DenyCause) 
                 None => problem,
             };
             match app_instance {
-                Some(app) => problem.with("app_instance", app.0),
+                Some(app) => problem.with("app_instance", app_name(state, app)),
                 None => problem,
             }
         }

@@ -3,8 +3,11 @@
 use crate::access::Caller;
 use crate::names::{sees_quota, sees_token};
 use crate::problem::quota_words;
-use leasehold_engine::{Naming, State};
-use leasehold_model::{ClassNo, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo, UserNo};
+use leasehold_engine::{AppInstance, Naming, State};
+use leasehold_model::{
+    AppInstanceNo, AppTypeNo, ClassNo, ControlPlaneScope, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo,
+    UnitNo, UserNo,
+};
 
 /// Everybody may know the names of classes, pools and nodes. Objects of a tenant are named only to callers that may see
 /// them; without a caller, numbers are used.
@@ -23,11 +26,17 @@ impl Names<'_> {
     }
 
     /// Objects that the caller may not see are not named.
-    fn owned(&self, what: &str, name: Option<&Name>, number: u32, sees: impl FnOnce(&Caller) -> bool) -> String {
+    fn owned(
+        &self,
+        what: &str,
+        name: Option<&Name>,
+        number: impl Into<u64>,
+        sees: impl FnOnce(&Caller) -> bool,
+    ) -> String {
         match (name, self.caller) {
             (Some(name), Some(caller)) if sees(caller) => named(what, name),
             (Some(_), Some(_)) => format!("another {what}"),
-            _ => format!("{what} {number}"),
+            _ => format!("{what} {}", number.into()),
         }
     }
 }
@@ -54,6 +63,24 @@ impl Naming for Names<'_> {
         let found = self.state.token(token);
         let sees = |caller: &Caller| found.is_some_and(|found| sees_token(caller, found));
         self.owned("token", found.map(|found| &found.name), token.0, sees)
+    }
+
+    fn app_instance(&self, app_instance: AppInstanceNo) -> String {
+        let found = self.state.app_instance(app_instance);
+        let sees = |caller: &Caller| {
+            let of_platform = |found: &AppInstance| found.scope == ControlPlaneScope::Platform;
+            found.is_some_and(|found| of_platform(found) || caller.sees_app_instance(found.tenant, app_instance))
+        };
+        self.owned("app instance", found.map(|found| &found.name), app_instance.0, sees)
+    }
+
+    fn app_type(&self, app_type: AppTypeNo) -> String {
+        Self::open("app", self.state.app_type(app_type).map(|app| &app.slug), app_type.0)
+    }
+
+    fn unit(&self, unit: UnitNo) -> String {
+        let known = self.state.unit(unit);
+        known.map_or_else(|| format!("usage unit {}", unit.0), |unit| format!("usage unit \"{}\"", unit.name))
     }
 
     fn pool(&self, pool: PoolNo) -> String {

@@ -163,7 +163,7 @@ pub(crate) mod tests {
 
     pub(crate) fn caller(role: Role, token: u32, tenant: Option<u32>) -> Caller {
         let tenant = tenant.map(TenantNo);
-        Caller { token: TokenNo(token), role, tenant, project: None, user: None, node: None }
+        Caller { token: TokenNo(token), role, tenant, project: None, user: None, node: None, app_instances: Vec::new() }
     }
 
     #[test]

@@ -245,7 +245,10 @@ pub(crate) fn quota(state: &State, quota: &Quota, now: Instant) -> api::Quota {
         and_above: scope.further.and_above,
         kind: scope.further.kind,
         user: scope.further.user.map(|user| holders(user, |user| text(state.user(user).map(|user| &user.name)))),
-        app_instance: scope.further.app_instance.map(|app| holders(app, |app| Some(app.0.to_string()))),
+        app_instance: scope
+            .further
+            .app_instance
+            .map(|app| holders(app, |app| Some(crate::show_apps::app_name(state, app)))),
         measure: quota.measure,
         limit: limit(quota.limit),
         until: quota.temporary.map(|temporary| When(temporary.until)),
@@ -266,7 +269,7 @@ pub(crate) fn ceiling(state: &State, ceiling: &Ceiling, now: Instant) -> Option<
         tenant: tenant_name(state, project.tenant),
         project: project.name.to_string(),
         project_id: ceiling.scope.project.0,
-        app_instance: ceiling.scope.app_instance.map(|app| app.0),
+        app_instance: ceiling.scope.app_instance.map(|app| crate::show_apps::app_name(state, app)),
         amount: money(ceiling.amount),
         currency: ceiling.currency.to_string(),
         mode: ceiling.mode,
@@ -290,7 +293,7 @@ pub(crate) fn token(state: &State, token: &Token) -> api::Token {
         project: text(scope.project.and_then(|project| state.project(project)).map(|project| &project.name)),
         user: text(scope.user.and_then(|user| state.user(user)).map(|user| &user.name)),
         node: text(scope.node.and_then(|node| state.node(node)).map(|node| &node.name)),
-        app_instances: scope.app_instances.iter().map(|instance| instance.0).collect(),
+        app_instances: scope.app_instances.iter().map(|app| crate::show_apps::app_name(state, *app)).collect(),
         expires_at: token.expires_at.map(When),
         fingerprint: token.hash[..4].iter().map(|byte| format!("{byte:02x}")).collect(),
     }
@@ -309,7 +312,7 @@ pub(crate) fn lease(app: &App, state: &State, lease: &Lease) -> api::Lease {
         uid: app.lease_uid(lease.number),
         gang_id: lease.gang.to_string(),
         allocation_id: lease.of.map(api::AllocationId::from),
-        app_instance: state.app_instance_of(lease.number).map(|app| app.0),
+        app_instance: state.app_instance_of(lease.number).map(|app| crate::show_apps::app_name(state, app)),
         state: lease_state(lease.phase),
         tenant: tenant_name(state, lease.tenant),
         project: state.project(lease.project).map_or_else(String::new, |project| project.name.as_str().to_owned()),

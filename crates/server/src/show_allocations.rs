@@ -4,6 +4,7 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::problem::{denial, quota_words, sentence};
 use crate::show::{self, whole};
+use crate::show_apps;
 use leasehold_api as api;
 use leasehold_api::{Problem, Ttl, When, codes};
 use leasehold_cell::Sealed;
@@ -52,7 +53,11 @@ pub(crate) fn as_submitted(
         together: spec.together,
         apart: spec.apart,
         sensitive: spec.sensitive,
-        app_instance: spec.app_instance.map(|app| app.0),
+        app_instance: spec.app_instance.map(|app| show_apps::app_name(state, app)),
+        attachment: spec.attachment.map(|attachment| attachment.0),
+        source_project: show::text(
+            spec.source_project.and_then(|project| state.project(project)).map(|project| &project.name),
+        ),
         correlation_id: correlation(app, number, spec),
         submitted_at: When(submitted_at),
         position: None,

@@ -60,6 +60,9 @@ impl LedgerView<'_> {
     pub(crate) fn project(&self, project: ProjectNo) -> String {
         self.known().project(project)
     }
+    pub(crate) fn app_instance(&self, app_instance: leasehold_model::AppInstanceNo) -> String {
+        self.known().app_instance(app_instance)
+    }
     pub(crate) fn pool(&self, pool: leasehold_model::PoolNo) -> String {
         self.known().pool(pool)
     }
@@ -113,7 +116,7 @@ impl LedgerView<'_> {
             priority: key.priority,
             priced_as: key.priced,
             accounting_tag: show::text(key.tag.as_ref()),
-            app_instance: key.app_instance.map(|app| app.0),
+            app_instance: key.app_instance.map(|app| self.app_instance(app)),
             attachment: key.attachment.map(|attachment| attachment.0),
             control_plane: key.control_plane,
             rate_card: key.card,

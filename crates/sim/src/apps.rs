@@ -1,6 +1,7 @@
 //! Random commands about app runtimes and what projects lend to them, and requests that name them. They are drawn from
 //! dice of their own: other draws would change what every kept seed does.
 
+use crate::avoided;
 use crate::requests::{name, small};
 use leasehold_cell::Reply;
 use leasehold_engine::command::{
@@ -49,7 +50,7 @@ pub(crate) fn founding(state: &State, step: u64) -> Option<Command> {
 /// A command about the registry instead of another one, at times.
 pub(crate) fn instead(state: &State, now: Instant, drawn: &(Identity, Command)) -> Option<(Identity, Command)> {
     let mut dice = own_die(state, now, &format!("{drawn:?}"));
-    if !dice.one_in(11) {
+    if !dice.one_in(14) {
         return None;
     }
     let operator = Identity::default();
@@ -64,7 +65,7 @@ pub(crate) fn instead(state: &State, now: Instant, drawn: &(Identity, Command)) 
             (who(tenant, &mut dice), Command::PutAppInstance(put))
         }
         13..17 => {
-            let number = some_instance(state, &mut dice);
+            let number = limited_instance(state, &mut dice).unwrap_or_else(|| some_instance(state, &mut dice));
             let tenant = state.app_instance(number).map_or(TenantNo(small(&mut dice, 4)), |found| found.tenant);
             (who(tenant, &mut dice), Command::DeleteAppInstance(number))
         }
@@ -127,6 +128,17 @@ fn some_type(state: &State, dice: &mut Dice) -> AppTypeNo {
 fn some_instance(state: &State, dice: &mut Dice) -> AppInstanceNo {
     let known: Vec<AppInstanceNo> = instances(state).iter().map(|found| found.number).collect();
     pick(&known, dice).filter(|_| !dice.one_in(12)).unwrap_or(AppInstanceNo(dice.below(12)))
+}
+
+/// Often an instance that has quotas or ceilings.
+fn limited_instance(state: &State, dice: &mut Dice) -> Option<AppInstanceNo> {
+    let ceilings = state.ceilings().filter_map(|ceiling| ceiling.scope.app_instance);
+    let quotas = state.quotas().filter_map(|quota| match quota.scope.further.app_instance {
+        Some(HolderScope::One(app)) => Some(app),
+        Some(HolderScope::Each) | None => None,
+    });
+    let limited: Vec<AppInstanceNo> = quotas.chain(ceilings).collect();
+    pick(&limited, dice).filter(|_| dice.one_in(2))
 }
 
 /// Mostly one that has not ended, and rather one that something waits or runs on account of.
@@ -332,7 +344,8 @@ fn of_holder(state: &State, identity: &Identity, dice: &mut Dice) -> Option<AppI
 }
 
 fn adapt_request(state: &State, identity: &Identity, request: &mut RequestLease, dice: &mut Dice) {
-    request.app_instance = request.app_instance.and_then(|_| of_holder(state, identity, dice));
+    let names_one = request.app_instance.is_some() || dice.one_in(3);
+    request.app_instance = names_one.then(|| of_holder(state, identity, dice)).flatten();
     if dice.one_in(50) {
         request.attachment = Some(some_attachment(state, dice));
     }
@@ -344,9 +357,11 @@ fn adapt_request(state: &State, identity: &Identity, request: &mut RequestLease,
 /// Often on account of an attachment, sometimes not quite.
 fn adapt_submission(state: &State, identity: &mut Identity, submit: &mut SubmitAllocation, dice: &mut Dice) {
     let spec = &mut submit.spec;
-    let lent = pick(&attachments(state), dice).filter(|_| !spec.sensitive && dice.one_in(2));
+    let lent = pick(&attachments(state), dice)
+        .filter(|lent| !spec.sensitive && dice.one_in(3) && avoided::may_lend(state, lent.tenant));
     let Some((lent, owner)) = lent.and_then(|lent| Some((lent, state.app_instance(lent.app_instance)?))) else {
-        spec.app_instance = spec.app_instance.and_then(|_| of_holder(state, identity, dice));
+        let names_one = spec.app_instance.is_some() || dice.one_in(3);
+        spec.app_instance = names_one.then(|| of_holder(state, identity, dice)).flatten();
         if dice.one_in(60) {
             spec.source_project = Some(ProjectNo(small(dice, 6)));
         }

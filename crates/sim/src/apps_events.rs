@@ -66,6 +66,13 @@ impl Seen {
             let app = if let Some(HolderScope::One(app)) = put.scope.further.app_instance { Some(app) } else { None };
             events.extend(app.map(|_| "apps: quota on an instance"));
             self.quotas.insert(put.quota, (put.scope.project, put.measure, app));
+        } else if let Body::QuotaDeleted(gone) = &record.body {
+            self.quotas.remove(&gone.quota);
+        } else if let Body::ProjectDeleted(gone) = &record.body {
+            self.quotas.retain(|_, (project, ..)| *project != Some(gone.project));
+            self.ceilings.retain(|(project, _)| *project != gone.project);
+        } else if let Body::CeilingDeleted(gone) = &record.body {
+            self.ceilings.remove(&(gone.project, gone.app_instance));
         } else if let Body::CeilingPut(put) = &record.body {
             events.extend(put.app_instance.map(|_| "apps: ceiling on an instance"));
             self.ceilings.insert((put.project, put.app_instance));

@@ -281,8 +281,7 @@ impl Truth {
 impl Life<'_> {
     /// Creates the cluster, in the first life.
     pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
-        for mut command in requests::world(dice) {
-            self.now.read(|state| avoided::without(state, &mut command));
+        for command in requests::world(dice) {
             if !self.settle(command)? {
                 return Ok(false);
             }
@@ -426,8 +425,7 @@ impl Life<'_> {
             }
             let ledger = self.truth.oracle.ledger();
             let about_money = self.now.read(|state| ledgers::any(state, ledger, now));
-            if let Some(mut command) = about_money.filter(|_| self.truth.keeps_ledger) {
-                self.now.read(|state| avoided::without(state, &mut command));
+            if let Some(command) = about_money.filter(|_| self.truth.keeps_ledger) {
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }
@@ -450,6 +448,9 @@ impl Life<'_> {
         let in_flight = self.in_flight();
         let now = self.core.stamp();
         let mut one: VecDeque<_> = requests.drain(..1).collect();
+        if avoided::is_left_out(self.core.engine().state(), &one[0].1.command) {
+            return true;
+        }
         let decided = one[0].0.decided.clone();
         self.core.decide(&mut one, &mut self.pending, in_flight);
         decided.set((self.core.engine().state().size(), now));

@@ -1,6 +1,6 @@
 //! Random requests from the seed: mostly valid, sometimes invalid.
 
-use crate::{apps, avoided, ceilings, claims, gangs, headroom, losses, maintenance, wishes};
+use crate::{apps, ceilings, claims, gangs, headroom, losses, maintenance, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, NoteEmptyNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
     PutUser, ReleaseOne, RenewOne, RequestLease, Revoke, SetPoolAccess,
@@ -232,12 +232,6 @@ fn temporary(put: &mut PutQuota, now: Instant, dice: &mut Dice) {
 
 /// A request, and for lease requests the facts for the oracle.
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
-    let (identity, mut command, facts) = drawn(state, now, dice);
-    avoided::without(state, &mut command);
-    (identity, command, facts)
-}
-
-fn drawn(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
     let (mut identity, mut command, mut facts) = if dice.one_in(6) {
         let (identity, command) = wishes::any(state, now, dice);
         (identity, command, None)

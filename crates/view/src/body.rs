@@ -343,7 +343,7 @@ fn quota_scope(directory: &Directory, scope: &QuotaScope) -> Value {
     match further.app_instance {
         None => shown,
         Some(HolderScope::Each) => shown.field("app_instances", "each"),
-        Some(HolderScope::One(app)) => shown.field("app_instances", "one").field("app_instance_id", count(app.0)),
+        Some(HolderScope::One(app)) => shown.field("app_instances", "one").named("app_instance", app),
     }
     .done()
 }
@@ -444,7 +444,7 @@ fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> O
         .named("node", asked.node)
         .field("labels", labels(directory, &asked.labels))
         .field("profile", asked.profile.map(placement::profile))
-        .field("app_instance_id", asked.app_instance.map(|no| count(no.0)))
+        .named("app_instance", asked.app_instance)
 }
 
 pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
@@ -467,7 +467,7 @@ pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {
             new("capacity").named("class", class).count("requested", requested.0).count("most_free", most_free.0)
         }
         DenyCause::Ceiling { app_instance, spent, reserved, requested, amount } => new("ceiling")
-            .field("app_instance_id", app_instance.map(|no| count(no.0)))
+            .named("app_instance", app_instance)
             .field("spent", spent.to_string())
             .field("reserved", reserved.to_string())
             .field("requested", requested.to_string())

@@ -112,7 +112,7 @@ impl<'a> Object<'a> {
     /// Adds the name under `key`, null if it is unknown, and the number under `key_id`.
     pub(super) fn named(self, key: &str, number: impl Named) -> Self {
         let name = text(number.name(self.directory));
-        self.field(key, name).field(&format!("{key}_id"), number.number())
+        self.field(key, name).field(&format!("{key}_id"), number.number().map(count))
     }
 
     pub(super) fn leases<'l>(self, key: &str, leases: impl IntoIterator<Item = &'l LeaseNo>) -> Self {

@@ -40,6 +40,11 @@ pub(super) const whose_user: &[Query] = &[one(
     "Tenant of the user: name or number. Needed if the user is given by name and the token belongs to no tenant.",
     text,
 )];
+pub(super) const whose_app: &[Query] = &[one(
+    "tenant",
+    "Tenant of the app instance: name or number. Needed if it is given by name and the token belongs to no tenant.",
+    text,
+)];
 pub(super) const of_pool: &[Query] = &[one("pool", "Only of this pool: name or number.", text)];
 pub(super) const of_project: &[Query] =
     &[one("project", "Only for this project: name (with `tenant`) or number.", text)];
@@ -81,7 +86,7 @@ pub(super) const books: &[Query] = &[
     priority[0],
     one("tag", "Only with this accounting tag.", text),
     one("allocation", "Only for this allocation: `alloc-` and its number, or the number.", text),
-    one("app_instance", "Only for this app instance: its number.", sequence),
+    one("app_instance", "Only for this app instance: name (with `tenant`) or number.", text),
     one("workload", "Only for this workload.", text),
     one("control_plane", "Only control planes of app instances (true), or only workloads (false).", flag),
 ];
@@ -101,5 +106,5 @@ pub(super) const zone: &[Query] = &[one("zone", "Another name of `time_zone`.", 
 /// Selects the ceiling of a project or of one of its app instances.
 pub(super) const ceiling: &[Query] = &[
     whose_project[0],
-    one("app_instance", "Number of the app instance. The ceiling of the whole project if absent.", sequence),
+    one("app_instance", "App instance: name or number. The ceiling of the whole project if absent.", text),
 ];

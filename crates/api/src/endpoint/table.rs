@@ -72,6 +72,45 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     delete_user { "Delete a user"
         Delete "/api/v1/users/" {user} for ADMINS query[(tenant whose_user)] => 200 Changed }
 
+    // App runtimes.
+    list_usage_units { "List the units in which app runtimes report usage"
+        Get "/api/v1/usage-units" for CATALOG query[page] => 200 UsageUnitList }
+    create_usage_unit { "Define a usage unit of this site"
+        Post "/api/v1/usage-units" for OPERATOR body NewUsageUnit => 201 UsageUnitPut }
+    list_unit_prices { "List the prices of usage units"
+        Get "/api/v1/unit-prices" for PRICE_READERS query[page] => 200 UnitPriceList }
+    create_unit_price { "Set the price of a usage unit from an instant on"
+        Post "/api/v1/unit-prices" for OPERATOR body NewUnitPrice => 201 UnitPricePut }
+    list_apps { "List the kinds of apps"
+        Get "/api/v1/apps" for CATALOG query[page] => 200 AppList }
+    create_app { "Register a kind of app"
+        Post "/api/v1/apps" for OPERATOR body NewApp => 201 AppPut }
+    show_app { "Show a kind of app"
+        Get "/api/v1/apps/" {app} for CATALOG => 200 App }
+    change_app { "Change the origin or the usage units of a kind of app"
+        Patch "/api/v1/apps/" {app} for OPERATOR body AppChange => 200 AppPut }
+    delete_app { "Delete a kind of app that has no instances"
+        Delete "/api/v1/apps/" {app} for OPERATOR => 200 Changed }
+    list_app_instances { "List app instances: the runtimes of projects, and those of the platform"
+        Get "/api/v1/app-instances" for PRICE_READERS query[tenant (project of_project) page] => 200 AppInstanceList }
+    create_app_instance { "Register a runtime of a project"
+        Post "/api/v1/app-instances" for ADMINS body NewAppInstance => 201 AppInstancePut }
+    show_app_instance { "Show an app instance"
+        Get "/api/v1/app-instances/" {app_instance} for PRICE_READERS query[(tenant whose_app)] => 200 AppInstance }
+    change_app_instance { "Rename an app instance; nothing else of it can change"
+        Patch "/api/v1/app-instances/" {app_instance} for ADMINS
+            query[(tenant whose_app)] body AppInstanceChange => 200 AppInstancePut }
+    delete_app_instance { "Delete an app instance that has no leases, allocations or attachments"
+        Delete "/api/v1/app-instances/" {app_instance} for ADMINS query[(tenant whose_app)] => 200 Changed }
+    list_attachments { "List what projects lend to shared runtimes"
+        Get "/api/v1/attachments" for PRICE_READERS query[tenant (project of_project) page] => 200 AttachmentList }
+    create_attachment { "Lend to a shared runtime of the tenant: the project pays for what the owner holds by it"
+        Post "/api/v1/attachments" for HOLDERS body NewAttachment => 201 AttachmentPut }
+    show_attachment { "Show an attachment that has not ended"
+        Get "/api/v1/attachments/" {attachment} for PRICE_READERS => 200 Attachment }
+    end_attachment { "End an attachment: what waits on its account is cancelled, what runs is no longer renewed"
+        Post "/api/v1/attachments/" {attachment} "/end" for HOLDERS => 200 Changed }
+
     // Classes, pools, nodes, claims and agents.
     list_classes { "List resource classes"
         Get "/api/v1/classes" for CATALOG query[page] => 200 ClassList }

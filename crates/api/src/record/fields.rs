@@ -67,6 +67,8 @@ pub(super) fn row(name: &str) -> Of {
         "node" => Named("node"),
         "class" => Named("resource class"),
         "token" => Named("token"),
+        "app_instance" => Named("app instance"),
+        "app" => Named("app"),
 
         "ttl" => Span("Time to live"),
         "ttl_max_setting" => Span("Longest TTL of any pool"),
@@ -125,7 +127,7 @@ pub(super) fn row(name: &str) -> Of {
             "control_plane",
             "correlation_id",
             "correlation_given",
-            "app_instance_id",
+            "app_instance",
             "attachment_id",
             "source_project",
         ]),
@@ -287,7 +289,6 @@ fn plain(name: &str) -> Of {
         "correlation_given" => ("Whether the caller gave the correlation ID", flag()),
         "allocation_id" => ("The allocation: `alloc-` and its number", text()),
         "maybe_allocation_id" => ("The allocation: `alloc-` and its number; null if it belongs to none", maybe_text()),
-        "app_instance_id" => ("Number of the app instance; null if there is none", maybe_count()),
         "attachment_id" => ("Number of the attachment; null if there is none", maybe_count()),
         "over_soft_quota_ids" => ("Numbers of the soft quotas that it exceeded", list(number())),
         "capped_by_quota_id" => ("Number of the burst quota that shortened the TTL; null if none did", maybe_number()),
@@ -323,6 +324,15 @@ fn plain(name: &str) -> Of {
         "fingerprint" => ("The first eight digits of the hash of the secret", text()),
         "role" => ("Role", text()),
         "token_scope" => ("What the token is limited to", parts::token_scope()),
+        "usage_unit" => ("Name of the usage unit; null if it is unknown", maybe_text()),
+        "usage_units" => ("Names of the units in which its instances report usage", list(maybe_text())),
+        "unit_measure" => ("`time` or `count`", text()),
+        "price_number" => ("Number of the price", number()),
+        "unit_price" => ("Price of one unit", text()),
+        "app_origin" => ("`internal` or `third_party`", text()),
+        "operating_mode" => ("`tenant_dedicated` or `platform_managed`", text()),
+        "control_plane_scope" => ("`project`, `tenant` or `platform`", text()),
+        "runtime_backend" => ("What runs its work", text()),
         "app_instance_ids" => ("Numbers of the app instances", list(count())),
         "replicas" => ("Number of replicas", number()),
         "staged" => ("Whether the holder reports when it runs", flag()),
@@ -375,7 +385,9 @@ pub(super) fn add(fields: &[&str], properties: &mut Map<String, Value>) {
         match row(of) {
             Named(what) => {
                 put("", format!("Name of the {what}; null if there is none or it is not known."), maybe_text());
-                put("_id", format!("Number of the {what}; null if there is none."), maybe_number());
+                // Only the numbers of app instances can be long.
+                let number = if of == "app_instance" { maybe_count() } else { maybe_number() };
+                put("_id", format!("Number of the {what}; null if there is none."), number);
             }
             Instant(about) => exact(about, parts::when(false), text()),
             MaybeInstant(about) => exact(about, parts::when(true), maybe_text()),

@@ -78,7 +78,7 @@ const LINE: [&str; 13] = [
     "priority",
     "priced_as",
     "tag",
-    "app_instance_id",
+    "app_instance",
     "attachment_id",
     "control_plane=control_plane_line",
     "card_id=maybe_card_id",
@@ -120,7 +120,7 @@ pub(super) fn quota_scope() -> Value {
         "users=which_holders?",
         "user?",
         "app_instances=which_holders?",
-        "app_instance_id?",
+        "app_instance?",
     ])
 }
 pub(super) fn token_scope() -> Value {
@@ -141,7 +141,7 @@ pub(super) fn deny_cause() -> Value {
         "ends_at",
         "class",
         "most_free",
-        "app_instance_id",
+        "app_instance",
         "spent",
         "reserved",
         "amount",

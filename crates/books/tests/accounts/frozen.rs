@@ -1,9 +1,14 @@
-//! The frozen journals of rules version 4 (`tests/frozen`): what the books say of them was right when it was frozen.
+//! The frozen journals since rules version 4 (`tests/frozen`): what the books say of them was right when it was frozen.
 
+use crate::ledger::{compare_lines, same_lines};
 use crate::{books_of, check, compare_reserved};
+use leasehold_books::Keeper;
 use leasehold_journal::{ReadOnly, RealDisk};
-use leasehold_model::Record;
+use leasehold_model::rate::Currency;
+use leasehold_model::{Body, LineKey, ProjectNo, Record};
+use leasehold_oracle::ledger::{Audit, DueLine};
 use leasehold_sim::Dice;
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -20,13 +25,17 @@ fn records_in(data: &Path) -> Vec<Record> {
     records
 }
 
-#[test]
-fn the_books_of_frozen_journals_agree_with_the_accounts() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/frozen/rules-4");
+fn folders(rules: u32, at_least: usize) -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/frozen/rules-{rules}"));
     let mut folders: Vec<PathBuf> = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
-    assert!(folders.len() >= 15, "only {} journals were found", folders.len());
-    for folder in folders {
+    assert!(folders.len() >= at_least, "only {} journals of rules {rules} were found", folders.len());
+    folders
+}
+
+#[test]
+fn the_books_of_frozen_journals_agree_with_the_accounts() {
+    for folder in folders(4, 15).into_iter().chain(folders(5, 10)) {
         let records = records_in(&folder.join("data"));
         compare_reserved(&records).unwrap_or_else(|what| panic!("{}: {what}", folder.display()));
         let mut dice = Dice::new(records.len() as u64);
@@ -36,4 +45,64 @@ fn the_books_of_frozen_journals_agree_with_the_accounts() {
             checked.unwrap_or_else(|what| panic!("{}, {} records: {what}", folder.display(), part.len()));
         }
     }
+}
+
+#[test]
+fn the_ledgers_of_frozen_journals_agree_with_the_audit() {
+    let mut postings = 0;
+    for folder in folders(5, 10) {
+        let checked = check_ledger(&records_in(&folder.join("data")));
+        postings += checked.unwrap_or_else(|what| panic!("{}: {what}", folder.display()));
+    }
+    assert!(postings > 100, "only {postings} postings");
+}
+
+type Payer = (ProjectNo, Currency);
+type Lines = BTreeMap<LineKey, DueLine>;
+
+/// Compares every posting with what was due, every invoice with its lines, and the balances at the end. Returns the
+/// number of postings.
+fn check_ledger(records: &[Record]) -> Result<usize, String> {
+    let (mut audit, mut books) = (Audit::default(), Keeper::in_memory().books);
+    // Postings that lack parts: what was due, and what was posted of it.
+    let mut begun: BTreeMap<Payer, (Lines, Lines)> = BTreeMap::new();
+    let mut postings = 0;
+    for record in records {
+        if let Body::LedgerPosted(posted) = &record.body {
+            let payer = (record.identity.project.ok_or("a posting without a payer")?, posted.currency);
+            let mut due = || audit.due(posted.as_of_size, posted.through).remove(&payer).unwrap_or_default();
+            let (due, found) = begun.entry(payer).or_insert_with(|| (due(), Lines::new()));
+            found.extend(posted.lines.iter().map(|line| (line.key.clone(), (line.usage.0, line.exact.clone()))));
+            if posted.complete {
+                let one = |lines: &Lines| BTreeMap::from([(payer, lines.clone())]);
+                compare_lines(&format!("record {}", record.sequence), &one(found), &one(due))?;
+                begun.remove(&payer);
+                postings += 1;
+            }
+        }
+        audit.observe(record).map_err(|violation| violation.to_string())?;
+        books.apply(record).map_err(|error| error.to_string())?;
+        if let (Body::InvoiceIssued(issued), Some(tenant)) = (&record.body, record.identity.tenant) {
+            let found = books.invoice(issued.number).map_err(|error| error.to_string())?;
+            let found = found.ok_or_else(|| format!("the books have no {}", issued.number))?;
+            same_lines(&found.lines, &audit.ledger.invoice_lines(tenant, issued.currency, issued.month))?;
+        }
+    }
+    let theirs = audit.ledger.balances();
+    let recounted = books.recount_balances().map_err(|error| error.to_string())?;
+    let followed = books.account_balances().map(|(account, currency, sum)| ((account, currency), sum));
+    for mut ours in [recounted, followed.collect()] {
+        ours.retain(|_, sum| sum.0 != 0);
+        if !ours.iter().map(|(of, sum)| (*of, sum.0)).eq(theirs.iter().map(|(of, sum)| (*of, *sum))) {
+            return Err(format!("balances\n  books {ours:?}\n  audit {theirs:?}"));
+        }
+    }
+    for ((project, currency), last, residual) in audit.ledger.payers() {
+        let ours = (books.last_entry_of(project, currency), books.residual_of(project, currency));
+        if ours != (last, residual) {
+            return Err(format!("{project} {currency}: books {ours:?}, audit {:?}", (last, residual)));
+        }
+    }
+    audit.check_residuals().map_err(|violation| violation.to_string())?;
+    Ok(postings)
 }

@@ -209,7 +209,7 @@ impl World {
     pub(crate) fn lose(&mut self, node: u32, last_seen: &str) {
         let (node, last_seen) = (NodeNo(node), at(last_seen));
         let loss = self.ok(Command::LoseNode(LoseNode { node, last_seen }));
-        let ended = self.books.ended_after(node, last_seen).expect("the books can be read");
+        let ended = self.books.ended_after(loss, node, last_seen).expect("the books can be read");
         let leases = ended.leases.iter().map(|row| EndedLease {
             lease: row.lease,
             tenant: row.tenant,

@@ -84,6 +84,7 @@ impl State {
                 self.names.projects.remove(&(gone.tenant, gone.name));
             }
         }
+        self.apps.forget_tenant(tenant.number);
         let projects = &self.projects;
         self.ceilings.retain(|ceiling| entry(projects, ceiling.scope.project.0).is_some());
         self.prepaids.retain(|scope| match scope {

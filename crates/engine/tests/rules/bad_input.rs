@@ -1,7 +1,7 @@
 //! What cannot stand: each has its own code, says what to do, and leaves no trace (`World::decide`
 //! checks the last after every refusal).
 
-use crate::support::{STAGE, Story};
+use crate::support::{STAGE, Story, with_instances};
 use expect_test::expect;
 use leasehold_engine::Refusal;
 use std::collections::BTreeSet;
@@ -23,8 +23,10 @@ fn cases() -> Vec<(&'static str, String, String)> {
     let leases: Vec<String> = (0..1025).map(|n| format!("#{n}")).collect();
     let labels: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
     let cards: Vec<String> = (100..164).map(|from| format!("1 op card from={from}")).collect();
-    let quotas: Vec<String> = (0..256).map(|n| format!("0 op quota q{n} a core hard={n} by-app={n}")).collect();
-    let ceilings: Vec<String> = (0..1000).map(|app| format!("0 op ceiling a hard=1 app={app}")).collect();
+    let quotas = (0..256).map(|n| format!("0 op quota q{n} a core hard={n} by-app={n}"));
+    let quotas: Vec<String> = std::iter::once(with_instances(256)).chain(quotas).collect();
+    let ceilings = (0..1000).map(|app| format!("0 op ceiling a hard=1 app={app}"));
+    let ceilings: Vec<String> = std::iter::once(with_instances(1000)).chain(ceilings).collect();
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
     let after = |what, before: &str, line: &str| (what, before.to_owned(), line.to_owned());

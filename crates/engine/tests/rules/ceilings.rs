@@ -1,6 +1,6 @@
 //! Cost ceilings (SEMANTICS 4): money is kept back at the grant, spent at the end, and what was not used returns.
 
-use crate::support::{Story, check_on};
+use crate::support::{Story, check_on, with_instances};
 use expect_test::expect;
 use leasehold_model::limits::CEILINGS_PER_TENANT_MAX;
 
@@ -109,31 +109,31 @@ fn renewals_of_one_command_share_what_is_left() {
 #[test]
 fn an_app_instance_has_its_own_beneath_the_projects() {
     check_on(
-        PRICED,
+        &format!("{PRICED}{}", with_instances(2)),
         "
         0 op ceiling a hard=100
-        0 op ceiling a hard=50 app=7
-        0 a grant core 1 ttl=60s app=7
-        0 a grant core 1 ttl=40s app=7
-        0 a grant core 1 ttl=40s app=8
+        0 op ceiling a hard=50 app=0
+        0 a grant core 1 ttl=60s app=0
+        0 a grant core 1 ttl=40s app=0
+        0 a grant core 1 ttl=40s app=1
         0 a grant core 1 ttl=30s
-        0 a grant core 1 ttl=20s app=7
-        0 a/other grant core 1 ttl=90s app=7
-        0 b grant core 1 ttl=90s app=7
+        0 a grant core 1 ttl=20s app=0
+        0 a/other grant core 1 ttl=90s app=0
+        0 b grant core 1 ttl=90s app=0
         0 show ceilings
         ",
         expect![[r#"
             0 a ceiling hard 100 EUR
-            0 a ceiling of app-7 hard 50 EUR
-            0 a denied: ceiling of app-7 50, spent 0, reserved 0, requested 60
+            0 a ceiling of app-0 hard 50 EUR
+            0 a denied: ceiling of app-0 50, spent 0, reserved 0, requested 60
             0 a granted #0 core 1 on n1 to 40
             0 a granted #1 core 1 on n1 to 40
             0 a denied: ceiling 100, spent 0, reserved 80, requested 30
-            0 a denied: ceiling of app-7 50, spent 0, reserved 40, requested 20
-            0 a granted #2 core 1 on n1 to 90
-            0 b granted #3 core 1 on n1 to 90
+            0 a denied: ceiling of app-0 50, spent 0, reserved 40, requested 20
+            0 refused: app_of_other_project
+            0 refused: unknown_app_instance
               a: hard 100, spent 0, reserved 80
-              a of app-7: hard 50, spent 0, reserved 40
+              a of app-0: hard 50, spent 0, reserved 40
         "#]],
     );
 }
@@ -523,7 +523,7 @@ fn what_cannot_be_is_refused_and_changes_nothing() {
 
 #[test]
 fn a_tenant_has_so_many_and_no_more() {
-    let mut story = Story::on(PRICED);
+    let mut story = Story::on(&format!("{PRICED}{}", with_instances(1000)));
     for app in 0..CEILINGS_PER_TENANT_MAX {
         story.line(&format!("0 op ceiling a hard=1 app={app}"));
     }

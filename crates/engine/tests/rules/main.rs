@@ -8,6 +8,7 @@ mod takeover;
 mod absurd_requests;
 mod agents;
 mod allocations;
+mod apps;
 mod bad_input;
 mod best_node;
 mod bounds;
@@ -62,6 +63,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         holds::CODES,
         own_evictions::CODES,
         prepaid::CODES,
+        apps::CODES,
         LEDGER,
     ]
     .concat()

@@ -1,6 +1,6 @@
 //! Quotas on a kind, by user and app instance, on priorities from one up, and temporary limits (SEMANTICS 11).
 
-use crate::support::{STAGE, Story, check, check_on};
+use crate::support::{STAGE, Story, check, check_on, with_instances};
 use expect_test::expect;
 
 /// GPUs of two models: seven quanta to the unit, and three.
@@ -119,7 +119,8 @@ fn a_quota_for_one_user_counts_nobody_else() {
 
 #[test]
 fn a_quota_for_each_app_instance_counts_them_apart() {
-    check(
+    check_on(
+        &format!("{STAGE}{}", with_instances(3)),
         "
         0 op quota q a core by-app=each hard=10
         1 a grant core 8 app=1

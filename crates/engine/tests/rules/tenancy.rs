@@ -336,6 +336,7 @@ fn limits_of_an_update_are_quotas() {
 fn an_update_is_atomic() {
     let quotas: Vec<String> = (0..255).map(|n| format!("0 op quota q{n} a core hard={n} by-app={n}")).collect();
     let mut story = crate::support::Story::on(crate::support::STAGE);
+    story.play(&crate::support::with_instances(255));
     story.play(&quotas.join("\n"));
     story.text.clear();
     story.play(

@@ -1,6 +1,6 @@
 //! Tokens: who may have which, and how long anything is done under one.
 
-use crate::support::{STAGE, Story, check};
+use crate::support::{STAGE, Story, check, check_on, with_instances};
 use expect_test::expect;
 use leasehold_engine::command::IssueToken;
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
@@ -128,7 +128,8 @@ fn tokens_die_with_what_they_are_confined_to() {
 /// A tenant deals in its own tokens, and in three roles; of others' it knows nothing.
 #[test]
 fn a_tenant_deals_in_its_own_tokens() {
-    check(
+    check_on(
+        &format!("{STAGE}{}", with_instances(10)),
         "
         0 op issue bill role=billing_authority tenant=a
         0 op issue other role=tenant_admin tenant=b
@@ -175,6 +176,7 @@ fn each_role_has_its_scope() {
         let fits = |set: &[bool; 5]| {
             let mut story = Story::on(STAGE);
             story.play("0 op user a/u");
+            story.play(&with_instances(2));
             let scope: Vec<&str> = parts.iter().zip(set).filter(|(_, on)| **on).map(|(part, _)| *part).collect();
             let answer = story.line(&format!("1 op issue t role={role} {}", scope.join(" ")));
             match answer.expect("a decision") {
@@ -234,6 +236,7 @@ fn what_has_expired_is_forgotten() {
 #[test]
 fn app_instances_are_in_order() {
     let mut story = Story::on(STAGE);
+    story.play(&with_instances(41));
     story.play("0 op issue app role=app_operator tenant=a apps=9,3,40");
     let token = story.world.state().token(TokenNo(0)).expect("it was issued");
     assert_eq!(token.scope.app_instances.iter().map(|app| app.0).collect::<Vec<_>>(), [3, 9, 40]);

@@ -85,6 +85,9 @@ pub(crate) struct SubmitArgs {
     pub(crate) when_over_quota: Option<WhenOverQuota>,
     #[command(flatten)]
     pub(crate) who: WhoArgs,
+    /// Number of the attachment by which another project lends the capacity to the app instance, and pays for it
+    #[arg(long, value_name = "NUMBER", requires = "app_instance")]
+    pub(crate) attachment: Option<u64>,
     /// Wait until it runs or ends, and print why it waits
     #[arg(long)]
     pub(crate) wait: bool,

@@ -33,9 +33,9 @@ pub(crate) struct FilterArgs {
     /// Only this allocation, by number
     #[arg(long, value_name = "NUMBER")]
     pub(crate) allocation: Option<u64>,
-    /// Only this app instance, by number
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) app_instance: Option<u64>,
+    /// Only this app instance
+    #[arg(long, value_name = "NAME")]
+    pub(crate) app_instance: Option<String>,
     /// Only this workload
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,

@@ -32,8 +32,8 @@ pub(crate) struct CeilingArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
     /// The ceiling of this app instance instead of the whole project
-    #[arg(long, value_name = "NUMBER")]
-    pub(crate) app_instance: Option<u64>,
+    #[arg(long, value_name = "NAME")]
+    pub(crate) app_instance: Option<String>,
 }
 
 #[derive(Debug, Args)]
@@ -41,7 +41,7 @@ pub(crate) struct CeilingArgs {
 Examples:
   leasehold ceiling set lattice --hard 1500              # deny requests that would exceed 1500
   leasehold ceiling set lattice --soft 1200 --tenant physics
-  leasehold ceiling set lattice --hard 200 --app-instance 7
+  leasehold ceiling set lattice --hard 200 --app-instance slurm-dev
 
 A grant reserves the cost of the lease up to its deadline. What the lease did not use is returned when it ends.")]
 pub(crate) struct CeilingSetArgs {

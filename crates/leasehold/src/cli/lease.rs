@@ -101,9 +101,9 @@ pub(crate) struct WhoArgs {
     /// Name of the workload, by which usage can be reported
     #[arg(long, value_name = "TEXT")]
     pub(crate) workload: Option<String>,
-    /// Number of the app instance of the project
-    #[arg(long, value_name = "N")]
-    pub(crate) app_instance: Option<u64>,
+    /// App instance of the project that it is for
+    #[arg(long, value_name = "NAME")]
+    pub(crate) app_instance: Option<String>,
     /// The control plane of the app instance, which usage, cost and invoices show apart from workloads
     #[arg(long, requires = "app_instance")]
     pub(crate) control_plane: bool,

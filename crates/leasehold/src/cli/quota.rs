@@ -105,8 +105,8 @@ pub(crate) struct QuotaCreateArgs {
     #[arg(long)]
     pub(crate) each_user: bool,
     /// Count only this app instance
-    #[arg(long, value_name = "NUMBER", conflicts_with = "each_app_instance")]
-    pub(crate) app_instance: Option<u64>,
+    #[arg(long, value_name = "NAME", conflicts_with = "each_app_instance")]
+    pub(crate) app_instance: Option<String>,
     /// Apply the limit to each app instance separately
     #[arg(long)]
     pub(crate) each_app_instance: bool,

@@ -1,6 +1,7 @@
 //! The commands that call a daemon, and the options that several of them share.
 
 use super::alloc::AllocCommand;
+use super::apps::{AppCommand, AppInstanceCommand, AttachmentCommand, UnitCommand};
 use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::ceiling::CeilingCommand;
@@ -44,6 +45,18 @@ pub(crate) enum RemoteCommand {
     /// Manage the users of tenants
     #[command(subcommand)]
     User(UserCommand),
+    /// Manage usage units of app runtimes, and their prices
+    #[command(subcommand)]
+    Unit(UnitCommand),
+    /// Manage kinds of apps
+    #[command(subcommand)]
+    App(AppCommand),
+    /// Manage app instances: the runtimes of projects, and those of the platform
+    #[command(subcommand)]
+    AppInstance(AppInstanceCommand),
+    /// Lend capacity of a project to a shared runtime of its tenant
+    #[command(subcommand)]
+    Attachment(AttachmentCommand),
     /// Manage resource classes: what can be leased
     #[command(subcommand)]
     Class(ClassCommand),

@@ -44,9 +44,9 @@ pub(crate) struct TokenIssueArgs {
     /// Limit the token to this node
     #[arg(long, value_name = "NAME")]
     pub(crate) node: Option<String>,
-    /// Limit the token to this app instance, by number; repeatable
-    #[arg(long = "app-instance", value_name = "N")]
-    pub(crate) app_instances: Vec<u64>,
+    /// Limit the token to this app instance; repeatable
+    #[arg(long = "app-instance", value_name = "NAME")]
+    pub(crate) app_instances: Vec<String>,
     /// When the token expires, such as 2027-03-01, "2027-03-01 12:00" or friday [default: never]
     #[arg(long, value_name = "TIME")]
     pub(crate) expires_at: Option<Moment>,

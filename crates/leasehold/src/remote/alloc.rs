@@ -103,6 +103,7 @@ async fn submit(session: &Session, args: SubmitArgs) -> Result<(), Failed> {
         apart: args.apart,
         app_instance: who.app_instance,
         control_plane: who.control_plane,
+        attachment: args.attachment,
         sensitive: who.sensitive,
         correlation_id: who.correlation_id,
         when_over_quota: args.when_over_quota,
@@ -296,7 +297,9 @@ fn details(session: &Session, detail: &AllocationDetail, classes: &Classes) -> D
         .maybe("requeue", allocation.requeue.then_some("when interrupted without a checkpoint"))
         .add("correlation ID", &allocation.correlation_id)
         .maybe("sensitive", allocation.sensitive.then_some("yes"))
-        .maybe("app instance", allocation.app_instance)
+        .maybe("app instance", allocation.app_instance.as_ref())
+        .maybe("attachment", allocation.attachment)
+        .maybe("paid by", allocation.source_project.as_ref())
         .add("submitted", deadline(allocation.submitted_at))
         .maybe("running since", allocation.placed_at.map(deadline))
         .maybe("ends by", allocation.ends_by.map(deadline))

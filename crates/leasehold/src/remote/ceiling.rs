@@ -35,11 +35,11 @@ pub(super) async fn run(session: &Session, command: CeilingCommand) -> Result<()
 }
 
 fn of<T: Answer>(call: Call<T>, args: &CeilingArgs) -> Call<T> {
-    call.maybe("tenant", args.tenant.as_ref()).maybe("app_instance", args.app_instance)
+    call.maybe("tenant", args.tenant.as_ref()).maybe("app_instance", args.app_instance.as_ref())
 }
 
 fn name(args: &CeilingArgs) -> String {
-    match args.app_instance {
+    match &args.app_instance {
         Some(app) => format!("{}, app instance {app},", args.project),
         None => args.project.clone(),
     }
@@ -61,7 +61,7 @@ fn style(ceiling: &Ceiling) -> Style {
 fn ceilings(ceilings: &[Ceiling]) -> Table {
     let headings = [
         ("project", Align::Left),
-        ("app instance", Align::Right),
+        ("app instance", Align::Left),
         ("spent", Align::Right),
         ("reserved", Align::Right),
         ("ceiling", Align::Right),
@@ -74,7 +74,7 @@ fn ceilings(ceilings: &[Ceiling]) -> Table {
         let money = |amount: &Money| figures::one_amount(&amount.0, &ceiling.currency);
         table.styled([
             plain(ceiling.project.clone()),
-            plain(ceiling.app_instance.map_or_else(|| "all".into(), |app| app.to_string())),
+            plain(ceiling.app_instance.clone().unwrap_or_else(|| "all".into())),
             (money(&ceiling.spent), style(ceiling)),
             (money(&ceiling.reserved), style(ceiling)),
             plain(money(&ceiling.amount)),
@@ -105,7 +105,7 @@ fn one(session: &Session, ceiling: &Ceiling) -> String {
     Details::new()
         .add("tenant", &ceiling.tenant)
         .add("project", &ceiling.project)
-        .maybe("app instance", ceiling.app_instance)
+        .maybe("app instance", ceiling.app_instance.as_ref())
         .add("ceiling", format!("{}, {}", money(&ceiling.amount), word(ceiling.mode)))
         .add("since", time_format::to_the_second(ceiling.since))
         .add("spent", money(&ceiling.spent))

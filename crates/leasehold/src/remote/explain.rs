@@ -233,7 +233,7 @@ fn ceilings(explanation: &Explanation) -> Option<Table> {
     ];
     let mut table = Table::new(&headings);
     for check in &explanation.ceilings {
-        let of = check.app_instance.map_or_else(|| "all".to_owned(), |app| app.to_string());
+        let of = check.app_instance.clone().unwrap_or_else(|| "all".to_owned());
         let [spent, reserved, requested, amount] = [&check.spent, &check.reserved, &check.requested, &check.amount]
             .map(|money| one_amount(&money.0, &check.currency));
         let (currency, mode, said) = (check.currency.clone(), check.mode.clone(), check.said.replace('_', " "));

@@ -282,7 +282,7 @@ fn one(session: &Session, lease: &Lease, classes: &Classes) -> String {
         .add("id", &lease.uid)
         .maybe("granted with", gang)
         .maybe("allocation", lease.allocation_id.map(|allocation| allocation.to_string()))
-        .maybe("app instance", lease.app_instance)
+        .maybe("app instance", lease.app_instance.as_ref())
         .add("state", session.paint.paint(style(lease.state), &word(lease.state)))
         .add("tenant", &lease.tenant)
         .add("project", &lease.project)

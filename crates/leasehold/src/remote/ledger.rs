@@ -111,7 +111,7 @@ fn about(line: &LedgerLine) -> String {
     if line.priced_as != line.priority {
         words += &format!(" priced as {}", line.priced_as);
     }
-    if let Some(app) = line.app_instance {
+    if let Some(app) = &line.app_instance {
         words += &format!(", app {app}");
     }
     if line.control_plane {

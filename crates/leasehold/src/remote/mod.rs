@@ -1,6 +1,7 @@
 //! The commands that call a daemon. Each prints the answer as text or as the daemon's own JSON.
 
 mod alloc;
+mod apps;
 mod audit;
 mod books;
 mod capacity;
@@ -67,6 +68,10 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Tenant(command) => tenancy::tenant(session, command).await?,
         RemoteCommand::Project(command) => tenancy::project(session, command).await?,
         RemoteCommand::User(command) => tenancy::user(session, command).await?,
+        RemoteCommand::Unit(command) => apps::unit(session, command).await?,
+        RemoteCommand::App(command) => apps::app(session, command).await?,
+        RemoteCommand::AppInstance(command) => apps::app_instance(session, command).await?,
+        RemoteCommand::Attachment(command) => apps::attachment(session, command).await?,
         RemoteCommand::Class(command) => capacity::class(session, command).await?,
         RemoteCommand::Pool(command) => capacity::pool(session, command).await?,
         RemoteCommand::Node(command) | RemoteCommand::Admin(AdminCommand::Node(command)) => {

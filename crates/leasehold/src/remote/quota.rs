@@ -75,7 +75,7 @@ async fn new(session: &Session, args: &QuotaCreateArgs) -> Result<NewQuota, Fail
         and_above: args.and_above,
         kind: args.kind,
         user: holders(args.user.clone(), args.each_user),
-        app_instance: holders(args.app_instance.map(|app| app.to_string()), args.each_app_instance),
+        app_instance: holders(args.app_instance.clone(), args.each_app_instance),
         measure,
         limit: limit(&args.limit, &args.burst, class.as_ref())?,
         evict_own_lower: args.evict.evict_own_lower.unwrap_or(false),

@@ -105,7 +105,7 @@ fn scope(token: &Token) -> String {
     }
     parts.extend(token.user.iter().map(|user| format!("user {user}")));
     parts.extend(token.node.iter().map(|node| format!("node {node}")));
-    parts.extend(token.app_instances.iter().map(|app| format!("app-{app}")));
+    parts.extend(token.app_instances.iter().map(|app| format!("app instance {app}")));
     if parts.is_empty() { "-".into() } else { parts.join(", ") }
 }
 

@@ -103,7 +103,9 @@ fn control_planes_are_told_apart() {
     let daemon = Daemon::with_cluster();
     let request = "lease request --gpu 1 --ttl 10m --tenant physics --project lattice";
     refuses(&daemon.run(&format!("{request} --control-plane")), 2, "usage");
-    daemon.run(&format!("{request} --control-plane --app-instance 7")).ok();
+    daemon.run("app create slurm --origin internal").ok();
+    daemon.run("app-instance create seven --project lattice --tenant physics --app slurm --backend slurm").ok();
+    daemon.run(&format!("{request} --control-plane --app-instance seven")).ok();
     daemon.run(request).ok();
     let usage = daemon.json("usage --by control_plane,class");
     let flags: Vec<&Value> =

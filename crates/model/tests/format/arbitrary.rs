@@ -331,7 +331,7 @@ fn conditions() -> impl Strategy<Value = NodeCondition> {
         .prop_map(|(node, load, errors, throttled)| NodeCondition { node, load, errors, throttled })
 }
 
-fn decimals(max: Decimal) -> impl Strategy<Value = Decimal> + Clone {
+pub(crate) fn decimals(max: Decimal) -> impl Strategy<Value = Decimal> + Clone {
     prop_oneof![
         1 => Just(Decimal(0)),
         3 => (0..2_000u64).prop_map(|thousandths| Decimal(thousandths * 1_000_000)),
@@ -439,6 +439,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         )),
         body(quotas().prop_map(|quota| QuotaUntilReached { quota })),
         crate::arbitrary_windows::bodies(),
+        crate::arbitrary_apps::bodies(),
         crate::arbitrary_ledger::bodies(),
         body(quotas().prop_map(|quota| QuotaDeleted { quota })),
         body(quotas().prop_map(|quota| BurstEnded { quota })),

@@ -33,7 +33,7 @@ fn exact() -> impl Strategy<Value = ExactSteps> {
 fn months() -> impl Strategy<Value = Month> {
     (1970..=2553u32, 1..=12u32).prop_map(|(year, month)| Month::new(year, month).expect("in range"))
 }
-fn currencies() -> impl Strategy<Value = Currency> {
+pub(crate) fn currencies() -> impl Strategy<Value = Currency> {
     "[A-Z]{3}".prop_map(|text| Currency::new(&text).expect("three capital letters"))
 }
 fn decimals() -> impl Strategy<Value = Decimal> {

@@ -5,6 +5,7 @@
 
 mod arbitrary;
 mod arbitrary_allocations;
+mod arbitrary_apps;
 mod arbitrary_charges;
 mod arbitrary_ledger;
 mod arbitrary_quotas;

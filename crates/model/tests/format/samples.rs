@@ -8,6 +8,8 @@ use leasehold_model::rate::{BILLION, Charge, Charges, Currency, Decimal, Factors
 use leasehold_model::*;
 use smallvec::smallvec;
 
+#[path = "samples_apps.rs"]
+mod samples_apps;
 #[path = "samples_ledger.rs"]
 mod samples_ledger;
 #[path = "samples_queue.rs"]
@@ -583,7 +585,12 @@ pub(crate) fn every_kind() -> Vec<Record> {
         records.push(record);
     }
     records.push(head_in_full(records.len() as u64));
-    for body in later_bodies().into_iter().chain(samples_queue::bodies()).chain(samples_ledger::bodies()) {
+    for body in later_bodies()
+        .into_iter()
+        .chain(samples_queue::bodies())
+        .chain(samples_ledger::bodies())
+        .chain(samples_apps::bodies())
+    {
         records.push(Record::new(records.len() as u64, NEW_YEAR, body));
     }
     records

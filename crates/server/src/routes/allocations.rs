@@ -1,5 +1,7 @@
 //! Submitting, listing and showing allocations, and the reports of their holders.
 
+use super::attachments;
+use super::books_query::named;
 use super::capacity::{given_reason, labels, optional_pool};
 use super::leases::{Holder, app_instance, asks, control_plane, correlation, integer};
 use super::listing::{ListQuery, Listed, Walk, page};
@@ -15,7 +17,7 @@ use leasehold_api::{
 use leasehold_books::AllocationQuestion;
 use leasehold_engine::command::{self, ReportCheckpoint};
 use leasehold_engine::{Allocation, Command, Readers, State};
-use leasehold_model::{AllocationNo, AllocationSpec, Body, Identity};
+use leasehold_model::{AllocationNo, AllocationSpec, AttachmentNo, Body, Identity};
 
 pub(super) fn no_allocation(text: &str) -> Problem {
     let shown: String = text.chars().take(64).collect();
@@ -43,6 +45,9 @@ fn to_submission(
         user: asked.user.as_deref(),
         workload: asked.workload.as_deref(),
     };
+    let identity = holder.identity(state, caller)?;
+    let attachment = asked.attachment.map(|number| attachments::find(state, caller, AttachmentNo(number))).transpose();
+    let attachment = named("attachment", attachment)?;
     let spec = AllocationSpec {
         pool: optional_pool(state, asked.pool.as_deref())?,
         replicas: asked.replicas.unwrap_or(1),
@@ -55,8 +60,10 @@ fn to_submission(
         together: asked.together,
         apart: asked.apart,
         sensitive: asked.sensitive,
-        control_plane: control_plane(asked.control_plane, asked.app_instance)?,
-        app_instance: app_instance(asked.app_instance)?,
+        control_plane: control_plane(asked.control_plane, asked.app_instance.as_deref())?,
+        app_instance: app_instance(state, caller, identity.tenant, asked.app_instance.as_deref())?,
+        attachment: attachment.map(|lent| lent.number),
+        source_project: attachment.map(|lent| lent.source_project),
         correlation: correlation(asked.correlation_id.as_deref())?,
         ..AllocationSpec::of(asks(state, &asked.asks)?)
     };
@@ -66,7 +73,7 @@ fn to_submission(
         dra_claim_id: names::optional_text("dra_claim_id", asked.dra_claim_id.as_deref())?,
         when_over_quota: asked.when_over_quota,
     };
-    Ok((holder.identity(state, caller)?, submit))
+    Ok((identity, submit))
 }
 
 pub(super) async fn submit_allocation(context: Context) -> Answer {

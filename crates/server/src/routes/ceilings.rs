@@ -1,5 +1,6 @@
 //! Cost ceilings of projects and their app instances.
 
+use super::leases::app_instance;
 use super::page::page;
 use super::tenancy::{changed, find_project};
 use crate::context::{Answer, Context, json};
@@ -7,13 +8,17 @@ use crate::show;
 use leasehold_api::{CeilingChange, CeilingList, CeilingMode, CeilingPut, Problem};
 use leasehold_engine::command::{DeleteCeiling, PutCeiling};
 use leasehold_engine::{Ceiling, CeilingScope, Command, State};
+use leasehold_model::Amount;
 use leasehold_model::limits::CEILING_AMOUNT_MAX;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Amount, AppInstanceNo};
 
 fn scope(context: &Context) -> Result<CeilingScope, Problem> {
-    let app_instance = context.number("app_instance")?.map(AppInstanceNo);
-    Ok(CeilingScope { project: find_project(context)?, app_instance })
+    let project = find_project(context)?;
+    let app_instance = context.app.now.read(|state| {
+        let of = state.project(project).map(|project| project.tenant);
+        app_instance(state, context.caller(), of, context.query("app_instance"))
+    })?;
+    Ok(CeilingScope { project, app_instance })
 }
 
 fn unknown() -> Problem {

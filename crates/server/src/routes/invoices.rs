@@ -139,7 +139,7 @@ impl Bill<'_> {
             class: spec.map(|spec| spec.name.to_string()),
             unit: spec.map(|spec| spec.kind.unit().to_owned()),
             priority: key.priority,
-            app_instance: key.app_instance.map(|app| app.0),
+            app_instance: key.app_instance.map(|app| view.app_instance(app)),
             control_plane: key.control_plane,
             unit_hours: hours,
             amount: amount(line.posted),

@@ -1,5 +1,6 @@
 //! Single leases: requesting, renewing, releasing, revoking and showing them.
 
+use super::books_query::named;
 use super::capacity::{find_node, given_reason, labels, optional_pool, quanta};
 use super::listing::{ListQuery, Listed, Walk, page};
 use super::{release_again, submitted_again};
@@ -21,6 +22,7 @@ use leasehold_engine::{Command, Lease, Readers, State};
 use leasehold_model::body::Asks;
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, CorrelationId, Identity, LeaseNo, NodeNo, Reason, ResourceKind, Span,
+    TenantNo,
 };
 use smallvec::smallvec;
 
@@ -83,13 +85,19 @@ pub(super) fn integer(field: &str, n: u64) -> Result<u64, Problem> {
     if n <= limits::INTEGER_MAX { Ok(n) } else { Err(bad()) }
 }
 
-pub(super) fn app_instance(number: Option<u64>) -> Result<Option<AppInstanceNo>, Problem> {
-    Ok(number.map(|number| integer("app_instance", number)).transpose()?.map(AppInstanceNo))
+/// The app instance that a request of a tenant names.
+pub(super) fn app_instance(
+    state: &State,
+    caller: &Caller,
+    of: Option<TenantNo>,
+    text: Option<&str>,
+) -> Result<Option<AppInstanceNo>, Problem> {
+    text.map(|text| named("app_instance", names::app_instance(state, caller, of, text))).transpose()
 }
 
-pub(super) fn control_plane(is: bool, app_instance: Option<u64>) -> Result<bool, Problem> {
+pub(super) fn control_plane(is: bool, app_instance: Option<&str>) -> Result<bool, Problem> {
     if is && app_instance.is_none() {
-        let detail = "`control_plane` is about an app instance; give its number in `app_instance`.";
+        let detail = "`control_plane` is about an app instance; give its name in `app_instance`.";
         return Err(codes::BAD_BODY.problem(detail).with("field", "control_plane"));
     }
     Ok(is)
@@ -111,10 +119,10 @@ pub(super) fn to_request(state: &State, caller: &Caller, asked: &RequestLease) -
         ttl: asked.ttl.0,
         priority: asked.priority.unwrap_or_default(),
         sensitive: asked.sensitive,
-        control_plane: control_plane(asked.control_plane, asked.app_instance)?,
+        control_plane: control_plane(asked.control_plane, asked.app_instance.as_deref())?,
         correlation: correlation(asked.correlation_id.as_deref())?,
         allocation: None,
-        app_instance: app_instance(asked.app_instance)?,
+        app_instance: app_instance(state, caller, identity.tenant, asked.app_instance.as_deref())?,
         attachment: None,
         source_project: None,
         hcl_entry: names::optional_text("hcl_entry", asked.hcl_entry.as_deref())?,

@@ -2,6 +2,8 @@
 
 mod agents;
 mod allocations;
+mod apps;
+mod attachments;
 mod audit;
 mod batch;
 mod books;
@@ -64,10 +66,10 @@ type Serve = fn(Context) -> Serving;
 /// The handlers, each under the id of its endpoint.
 mod handlers {
     pub(super) use super::{
-        agents::*, allocations::*, audit::*, batch::*, books::*, budgets::*, capacity::*, ceilings::*, claims::*,
-        corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*, keys::*, leases::*,
-        ledger::*, operation::*, payments::*, periods::*, prepaid::*, quotas::*, quote::*, rates::*, status::*,
-        tenancy::*, timeline::*, tokens::*, usage::*, waste::*, windows::*,
+        agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
+        ceilings::*, claims::*, corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*,
+        keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*, prepaid::*, quotas::*, quote::*,
+        rates::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, waste::*, windows::*,
     };
 }
 

@@ -5,7 +5,9 @@ use crate::access::Caller;
 use leasehold_api::{Of, Problem, codes};
 use leasehold_books::{Books, Dim, HeldAs, Key, NONE, NamedKind};
 use leasehold_engine::State;
-use leasehold_model::{AllocationNo, ClassNo, ClassSpec, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo};
+use leasehold_model::{
+    AllocationNo, AppInstanceNo, ClassNo, ClassSpec, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo,
+};
 
 /// Names of the objects in the keys of a report.
 pub(super) struct Naming<'n> {
@@ -36,7 +38,10 @@ impl Naming<'_> {
             Dim::Priority => of.priority = shown_priority(value),
             Dim::Tag => of.accounting_tag = named(self.books.tag(no).map(ToString::to_string), "tag"),
             Dim::Allocation => of.allocation = Some(AllocationNo(value).to_string()),
-            Dim::AppInstance => of.app_instance = Some(value.to_string()),
+            Dim::AppInstance => {
+                let known = crate::past::Known { state: self.state, books: self.books };
+                of.app_instance = Some(known.app_instance(AppInstanceNo(value)));
+            }
             Dim::HeldAs => {
                 of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())
             }

@@ -60,11 +60,7 @@ fn further(state: &State, caller: &Caller, tenant: TenantNo, new: &NewQuota) -> 
         app_instance: match &new.app_instance {
             None => None,
             Some(Holders::Each) => Some(HolderScope::Each),
-            Some(Holders::One(text)) => {
-                let bad = || codes::BAD_ID.problem(format!("`{text}` is not the number of an app instance."));
-                let number = text.parse().map_err(|_| bad().with("field", "app_instance"))?;
-                app_instance(Some(number))?.map(HolderScope::One)
-            }
+            Some(Holders::One(text)) => app_instance(state, caller, Some(tenant), Some(text))?.map(HolderScope::One),
         },
         and_above: new.and_above,
     })

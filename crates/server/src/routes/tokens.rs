@@ -1,5 +1,6 @@
 //! Tokens: the secret is shown once, when the token is issued; the journal contains only its hash.
 
+use super::leases::app_instance;
 use super::page::page;
 use super::tenancy::changed;
 use crate::access::{new_secret, secret_hash};
@@ -8,7 +9,7 @@ use crate::{names, show};
 use leasehold_api::{IssuedToken, NewToken, Problem, Role, TokenList, WhoAmI, codes};
 use leasehold_engine::Command;
 use leasehold_engine::command::IssueToken;
-use leasehold_model::{AppInstanceNo, Body, TokenNo, TokenScope};
+use leasehold_model::{Body, TokenNo, TokenScope};
 use zeroize::Zeroize;
 
 pub(super) async fn whoami(context: Context) -> Answer {
@@ -51,7 +52,11 @@ fn scope(context: &Context, new: &NewToken) -> Result<TokenScope, Problem> {
             project: new.project.as_deref().map(|text| names::project(state, caller, tenant, text)).transpose()?,
             user: new.user.as_deref().map(|text| names::user(state, caller, tenant, text)).transpose()?,
             node: new.node.as_deref().map(|text| names::node(state, caller, text)).transpose()?,
-            app_instances: new.app_instances.iter().map(|number| AppInstanceNo(*number)).collect(),
+            app_instances: new
+                .app_instances
+                .iter()
+                .filter_map(|text| app_instance(state, caller, tenant, Some(text)).transpose())
+                .collect::<Result<_, _>>()?,
         })
     })
 }

@@ -12,6 +12,9 @@ fn path(endpoint: &Endpoint) -> String {
         ("{project}", "physics-main"),
         ("{user}", "physics-ada"),
         ("{class}", "h100"),
+        ("{app}", "slurm"),
+        ("{app_instance}", "seven"),
+        ("{attachment}", "0"),
         ("{pool}", "main"),
         ("{node}", "n1"),
         ("{quota}", "0"),
@@ -42,6 +45,8 @@ fn body(endpoint: &Endpoint) -> Option<Value> {
             json!({})
         }
         "change_project" => json!({ "name": "physics-main" }),
+        "change_app" => json!({}),
+        "change_app_instance" => json!({ "name": "seven" }),
         "change_user" => json!({ "name": "physics-ada" }),
         "change_quota" => json!({ "limit": { "type": "hard", "limit": 6 } }),
         "renew_lease" => json!({ "ttl": "1h" }),

@@ -123,42 +123,46 @@ async fn a_gang_waits_for_cost_headroom() {
 async fn an_app_instance_is_held_to_its_own_ceiling() {
     let world = priced().await;
     set(&world, json!({ "amount": "100000" })).await.expect(200);
-    let of_seven = format!("{OWN}?app_instance=7");
+    let of_seven = format!("{OWN}?app_instance=seven");
     let put = json!({ "amount": "4000" });
     world.send(Some(&world.operator), Method::Put, &of_seven, Some(put)).await.expect(200);
-    let of = |app: Option<u64>, ttl: &str| {
+    let of = |app: Option<&str>, ttl: &str| {
         let mut asked = asked(1, ttl);
         asked["app_instance"] = json!(app);
         asked
     };
-    let granted = world.post("/api/v1/leases", of(Some(7), "1h")).await.expect(201);
+    let granted = world.post("/api/v1/leases", of(Some("seven"), "1h")).await.expect(201);
     let lease = format!("/api/v1/leases/{}", granted["leases"][0]["id"].as_str().expect("an id"));
-    assert_eq!(world.get(&lease).await.expect(200)["app_instance"], 7);
+    assert_eq!(world.get(&lease).await.expect(200)["app_instance"], "seven");
     let found: Ceiling = serde_json::from_value(world.get(&of_seven).await.expect(200)).expect("the type of the API");
     assert_eq!((found.reserved.0.as_str(), found.leases), ("3600", 1));
-    let denied = world.post("/api/v1/leases", of(Some(7), "10m")).await.expect(409);
-    assert_eq!((&denied["code"], &denied["app_instance"]), (&json!("ceiling_exceeded"), &json!(7)), "{denied}");
-    let quote = world.post("/api/v1/leases/quote", of(Some(7), "10m")).await.expect(200);
+    let denied = world.post("/api/v1/leases", of(Some("seven"), "10m")).await.expect(409);
+    assert_eq!((&denied["code"], &denied["app_instance"]), (&json!("ceiling_exceeded"), &json!("seven")), "{denied}");
+    let quote = world.post("/api/v1/leases/quote", of(Some("seven"), "10m")).await.expect(200);
     assert_eq!((&quote["admitted"], &quote["code"]), (&json!(false), &json!("ceiling_exceeded")));
     // Others of the project are not held to it.
-    world.post("/api/v1/leases", of(Some(8), "10m")).await.expect(201);
+    world.post("/api/v1/leases", of(Some("eight"), "10m")).await.expect(201);
     world.post("/api/v1/leases", of(None, "10m")).await.expect(201);
     // A gang waits for what returns; it says whose it is, and so do the leases of both once they are closed.
-    let mut gang = of(Some(7), "10m");
+    let mut gang = of(Some("seven"), "10m");
     gang.as_object_mut().expect("an object").remove("ttl");
     gang["walltime"] = "10m".into();
     let waits = world.post("/api/v1/allocations", gang).await.expect(201);
     let path = format!("/api/v1/allocations/{}", waits["id"].allocation());
     let found = world.get(&path).await.expect(200);
-    assert_eq!((&found["app_instance"], &found["waiting"]["reason"]), (&json!(7), &json!("cost")), "{found}");
-    assert!(found["waiting"]["detail"].as_str().is_some_and(|why| why.contains("of app instance 7")), "{found}");
+    assert_eq!((&found["app_instance"], &found["waiting"]["reason"]), (&json!("seven"), &json!("cost")), "{found}");
+    assert!(
+        found["waiting"]["detail"].as_str().is_some_and(|why| why.contains("of app instance \"seven\"")),
+        "{found}"
+    );
     world.post(&format!("{lease}/release"), json!({})).await.expect(200);
     world.until(&path, |found| found["state"] == "running").await;
-    assert_eq!(world.get(&lease).await.expect(200)["app_instance"], 7);
-    let usage = world.get("/api/v1/usage?by=app_instance,class&app_instance=7").await.expect(200);
-    assert_eq!(usage["lines"][0]["app_instance"], "7", "{usage}");
-    let bad = world.post("/api/v1/leases", of(Some(1 << 53), "10m")).await.expect(422);
-    assert_eq!((&bad["code"], &bad["field"]), (&json!("bad_body"), &json!("app_instance")));
+    assert_eq!(world.get(&lease).await.expect(200)["app_instance"], "seven");
+    let usage = world.get("/api/v1/usage?by=app_instance,class&app_instance=seven").await.expect(200);
+    assert_eq!(usage["lines"][0]["app_instance"], "seven", "{usage}");
+    let bad = world.post("/api/v1/leases", of(Some("sevn"), "10m")).await.expect(404);
+    assert_eq!((&bad["code"], &bad["field"]), (&json!("unknown_app_instance"), &json!("app_instance")));
+    assert_eq!(bad["nearest"], "seven");
     world.stop().await;
 }
 
@@ -180,7 +184,7 @@ async fn who_may_set_and_who_may_see() {
     for path in [others, "/api/v1/projects/1/ceiling", "/api/v1/projects/chemistry-main/ceilings"] {
         assert_eq!(by(Role::TenantAdmin, Method::Get, path, None).await.status, 404, "{path}");
     }
-    for app in [3, 1, 2] {
+    for app in ["nine", "seven", "eight"] {
         let path = format!("{OWN}?app_instance={app}");
         world.send(Some(&world.operator), Method::Put, &path, body()).await.expect(200);
     }
@@ -193,7 +197,7 @@ async fn who_may_set_and_who_may_see() {
         let all = page["ceilings"].as_array().expect("a list");
         all.iter().map(|ceiling| ceiling.get("app_instance").cloned().unwrap_or_default()).collect()
     };
-    assert_eq!((apps(&page), apps(&rest)), (vec![json!(null), json!(1)], vec![json!(2), json!(3)]));
+    assert_eq!((apps(&page), apps(&rest)), (vec![json!(null), json!("seven")], vec![json!("eight"), json!("nine")]));
     world.stop().await;
 }
 
@@ -229,7 +233,7 @@ async fn what_cannot_be_is_told_by_its_field() {
         Some(json!({ "amount": "5" })),
     );
     assert_eq!(nowhere.await.status, 404);
-    assert_eq!(world.get(&format!("{OWN}?app_instance=-1")).await.code(), "bad_query");
-    assert_eq!(world.get(&format!("{OWN}?app_instance=7")).await.code(), "unknown_ceiling");
+    assert_eq!(world.get(&format!("{OWN}?app_instance=-1")).await.code(), "unknown_app_instance");
+    assert_eq!(world.get(&format!("{OWN}?app_instance=seven")).await.code(), "unknown_ceiling");
     world.stop().await;
 }

@@ -393,7 +393,8 @@ async fn control_planes_and_workloads_are_apart_and_add_up() {
     };
     let refused = world.post("/api/v1/leases", request(json!({ "control_plane": true }))).await.expect(422);
     assert_eq!((&refused["code"], &refused["field"]), (&json!("bad_body"), &json!("control_plane")));
-    world.post("/api/v1/leases", request(json!({ "control_plane": true, "app_instance": 7 }))).await.expect(201);
+    crate::apps::register(world, "seven", "physics-main", json!({})).await;
+    world.post("/api/v1/leases", request(json!({ "control_plane": true, "app_instance": "seven" }))).await.expect(201);
     ledger.pass(2 * HOUR).await;
     let window = "from=2026-01-31T21:00:00Z&to=2026-01-31T23:00:00Z&tenant=physics";
     let costs = ledger.get(&format!("/api/v1/costs?{window}&by=control_plane")).await;

@@ -4,6 +4,7 @@ mod access;
 mod agents;
 mod allocations;
 mod api;
+mod apps;
 mod audit;
 mod authenticity;
 mod bad_input;

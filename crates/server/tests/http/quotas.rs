@@ -48,10 +48,10 @@ async fn a_quota_for_each_user_needs_the_name_of_the_user() {
     };
     let refused = world.post("/api/v1/leases", asked(1)).await;
     assert_eq!((refused.status, refused.code().as_str()), (422, "quota_needs_user"));
-    let one = create(&world, json!({ "class": "h100", "app_instance": { "one": "7" } })).await.expect(201);
-    assert_eq!(one["quota"]["app_instance"], json!({ "one": "7" }));
+    let one = create(&world, json!({ "class": "h100", "app_instance": { "one": "seven" } })).await.expect(201);
+    assert_eq!(one["quota"]["app_instance"], json!({ "one": "seven" }));
     let bad = create(&world, json!({ "class": "h100", "app_instance": { "one": "x" } })).await;
-    assert_eq!(bad.code(), "bad_id");
+    assert_eq!(bad.code(), "unknown_app_instance");
     world.stop().await;
 }
 

@@ -179,6 +179,13 @@ impl World {
                 "asks": [{ "class": "h100", "quantity": 1 }], "node": if tenant == "physics" { "n1" } else { "n2" } });
             self.post("/api/v1/leases", request).await.expect(201);
         }
+        let app = json!({ "slug": "slurm", "origin": "internal", "usage_units": ["job_hours"] });
+        self.post("/api/v1/apps", app).await.expect(201);
+        for name in ["seven", "eight", "nine"] {
+            let new = json!({ "name": name, "project": "physics-main", "tenant": "physics", "app": "slurm",
+                "runtime_backend": "slurm" });
+            self.post("/api/v1/app-instances", new).await.expect(201);
+        }
         for role in Role::ALL.iter().copied().filter(|role| *role != Role::Operator) {
             let mut new = json!({ "name": role.word(), "role": role.word() });
             match role {
@@ -190,7 +197,7 @@ impl World {
                 Role::NodeAgent => new["node"] = "n1".into(),
                 Role::AppOperator => {
                     new["tenant"] = "physics".into();
-                    new["app_instances"] = json!([1]);
+                    new["app_instances"] = json!(["seven"]);
                 }
                 _ => {}
             }

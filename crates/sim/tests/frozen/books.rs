@@ -1,7 +1,8 @@
 //! What the books answer about a whole journal, in the fields of rules version 3; for rules version 4 also about each
-//! payer, lease and allocation.
+//! payer, lease and allocation, and for rules version 5 about the ledger (`money.rs`).
 
 use crate::further::correlation;
+use crate::money;
 use crate::state::{at, span, text};
 use leasehold_books::{
     AllocationQuestion, Books, CapacityLine, CostLine, Dim, End, LeaseQuestion, NamedKind, Question, Row, Story,
@@ -17,6 +18,9 @@ pub(crate) fn view(books: &Books, records: &[Record], rules: u32) -> Value {
     let mut view = sums(books, window);
     if rules >= 4 {
         extend(&mut view, books, window);
+    }
+    if rules >= 5 {
+        money::extend_books(&mut view, books);
     }
     view
 }

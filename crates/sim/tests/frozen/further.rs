@@ -48,7 +48,7 @@ pub(crate) fn extend(view: &mut Value, state: &State) {
 }
 
 /// Adds fields to the entries of a list, in their order. What has the name of an earlier field replaces it.
-fn add(view: &mut Value, section: &str, further: impl IntoIterator<Item = Value>) {
+pub(crate) fn add(view: &mut Value, section: &str, further: impl IntoIterator<Item = Value>) {
     let entries = view[section].as_array_mut().expect("a list");
     let mut further = further.into_iter();
     for entry in entries {

@@ -1,7 +1,7 @@
 //! The state in the fields of rules version 3, field by field: a field that is added later does not show here.
-//! Journals of rules version 4 show more (`further.rs`).
+//! Journals of rules version 4 show more (`further.rs`), and those of version 5 the ledger (`money.rs`).
 
-use crate::further;
+use crate::{further, money};
 use leasehold_engine::{Allocation, CapacitySplit, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{
@@ -17,6 +17,9 @@ pub(crate) fn view(state: &State, rules: u32) -> Value {
     let mut view = first_fields(state);
     if rules >= 4 {
         further::extend(&mut view, state);
+    }
+    if rules >= 5 {
+        money::extend(&mut view, state);
     }
     view
 }

@@ -9,6 +9,9 @@ mod settling;
 mod story;
 mod timelines;
 
+pub(crate) use compare::same_lines;
+pub(crate) use settling::compare_lines;
+
 use crate::from_env;
 use leasehold_engine::Command;
 use leasehold_engine::command::OpenLedger;

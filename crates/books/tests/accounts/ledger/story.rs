@@ -297,7 +297,7 @@ impl Story {
         let open: Vec<_> = self.engine.state().open_losses().collect();
         for (loss, of) in open {
             let EndedOnNode { leases, claims } =
-                self.books().ended_after(of.node, of.last_seen).map_err(|error| error.to_string())?;
+                self.books().ended_after(loss, of.node, of.last_seen).map_err(|error| error.to_string())?;
             let settle = SettleLoss {
                 loss,
                 leases: leases.iter().map(ended_lease).collect(),

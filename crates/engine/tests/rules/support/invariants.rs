@@ -74,7 +74,8 @@ pub(crate) fn balance(state: &State) {
     }
     for (number, project) in state.projects() {
         assert!(state.tenant(project.tenant).is_some());
-        assert_eq!(project.leases as usize, leases.iter().filter(|lease| lease.project == number).count());
+        let concerns = |lease: &&&Lease| lease.project == number || lease.payer == number;
+        assert_eq!(project.leases as usize, leases.iter().filter(concerns).count());
     }
     for (number, pool) in state.pools() {
         assert_eq!(pool.nodes as usize, state.nodes().filter(|node| node.pool == number).count());
@@ -88,7 +89,7 @@ pub(crate) fn money(state: &State) {
         let app = ceiling.scope.app_instance;
         let under = leases.iter().filter(|lease| {
             lease.phase.is_held()
-                && lease.project == ceiling.scope.project
+                && lease.payer == ceiling.scope.project
                 && match app {
                     Some(_) => state.app_instance_of(lease.number) == app,
                     // The claim counts.
@@ -150,7 +151,7 @@ fn counts(quota: &Quota, lease: &Lease) -> bool {
     lease.phase != Phase::Fenced
         && !lease.sensitive
         && lease.tenant == scope.tenant
-        && scope.project.is_none_or(|project| project == lease.project)
+        && scope.project.is_none_or(|project| project == lease.payer)
         && scope.class.is_none_or(|class| class == lease.class)
         && scope.priority.is_none_or(|priority| priority == lease.priority)
         && lies_in(quota, lease.pool, lease.node)
@@ -196,7 +197,7 @@ fn recount_allocations(quota: &Quota, state: &State) -> u64 {
     let placed = state.allocations_after(None).filter(|found| found.state.is_placed());
     let counted = placed.filter(|found| {
         found.tenant == scope.tenant
-            && scope.project.is_none_or(|project| project == found.project)
+            && scope.project.is_none_or(|project| project == found.payer())
             && scope.priority.is_none_or(|priority| priority == found.spec.priority)
     });
     counted.count() as u64

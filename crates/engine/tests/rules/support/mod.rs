@@ -1,6 +1,7 @@
 //! What the tests stand on: a world that is checked after every step, stories written as text,
 //! and records told back as text.
 
+mod apps;
 mod custody;
 pub(crate) mod invariants;
 mod pending;
@@ -12,6 +13,7 @@ mod tell;
 mod values;
 mod world;
 
+pub(crate) use apps::with_instances;
 pub(crate) use random_scope::quota_scope;
 pub(crate) use script::{STAGE, Story, check, check_on};
 pub(crate) use world::{World, name};

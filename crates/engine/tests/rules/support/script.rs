@@ -270,7 +270,8 @@ impl Story {
                 priority: line.priority("prio").unwrap_or(Priority::Standard),
                 sensitive: line.flag("sensitive"),
                 labels: line.labels(),
-                source_project: line.options.get("source").map(|project| self.project(project)),
+                attachment: self.lent(line).0,
+                source_project: self.lent(line).1,
                 app_instance: line.number("app").map(AppInstanceNo),
                 correlation: line.number("corr").map(|number: u64| u128::from(number)),
                 hcl_entry: line.name("hcl"),
@@ -294,6 +295,8 @@ impl Story {
                     apart: domain("apart"),
                     sensitive: line.flag("sensitive"),
                     app_instance: line.number("app").map(AppInstanceNo),
+                    attachment: self.lent(line).0,
+                    source_project: self.lent(line).1,
                     ..AllocationSpec::of(self.asks(line).into_iter().collect())
                 };
                 let over = line.options.get("over");
@@ -392,6 +395,7 @@ impl Story {
             "ledger" | "topup" | "prepaid" | "endcredit" | "posted" | "settled" | "adjusted" => {
                 self.prepaid(verb, line)
             }
+            verb if super::apps::VERBS.contains(&verb) => self.registry(verb, line),
             "uncap" => Command::DeleteCeiling(self.delete_ceiling(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),

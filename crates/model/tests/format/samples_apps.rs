@@ -1,0 +1,49 @@
+//! Samples of the registry of app runtimes.
+
+use super::{NEW_YEAR, name};
+use leasehold_model::app::FIRST_SITE_UNIT;
+use leasehold_model::body::*;
+use leasehold_model::rate::{Currency, Decimal};
+use leasehold_model::*;
+
+pub(super) fn bodies() -> Vec<Body> {
+    vec![
+        UsageUnitPut { unit: FIRST_SITE_UNIT, name: name("images"), measure: UnitMeasure::Count }.into(),
+        UnitPricePut {
+            price_no: 1,
+            unit: UnitNo(4),
+            app_type: Some(AppTypeNo(1)),
+            currency: Currency::DEFAULT,
+            price: Decimal(400_000),
+            from: NEW_YEAR,
+        }
+        .into(),
+        AppTypePut {
+            app_type: AppTypeNo(1),
+            slug: name("slurm"),
+            origin: AppOrigin::ThirdParty,
+            units: UnitList::new([UnitNo(2), UnitNo(0)]).expect("few units"),
+        }
+        .into(),
+        AppTypeDeleted { app_type: AppTypeNo(1) }.into(),
+        AppInstancePut {
+            app_instance: AppInstanceNo(300),
+            project: ProjectNo(3),
+            name: name("slurm-shared"),
+            app_type: AppTypeNo(1),
+            mode: OperatingMode::TenantDedicated,
+            scope: ControlPlaneScope::Tenant,
+            backend: RuntimeBackend::Slurm,
+        }
+        .into(),
+        AppInstanceDeleted { app_instance: AppInstanceNo(300) }.into(),
+        AttachmentMade {
+            attachment: AttachmentNo(7),
+            app_instance: AppInstanceNo(300),
+            source_project: ProjectNo(4),
+            allocation: Some(AllocationNo(41)),
+        }
+        .into(),
+        AttachmentEnded { attachment: AttachmentNo(7) }.into(),
+    ]
+}
