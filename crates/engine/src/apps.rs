@@ -106,8 +106,6 @@ impl Apps {
         }
         Some(gone)
     }
-<<<<<<< HEAD
-=======
 
     /// The instances and attachments of a tenant go with it.
     pub(crate) fn forget_tenant(&mut self, tenant: TenantNo) {
@@ -116,7 +114,6 @@ impl Apps {
         gone.into_iter().for_each(|number| drop(self.remove(number)));
         self.attachments.retain(|_, attachment| attachment.tenant != tenant);
     }
->>>>>>> main
 }
 
 impl State {
@@ -141,15 +138,12 @@ impl State {
         &self.apps.prices
     }
 
-<<<<<<< HEAD
-=======
     /// The price of a unit that is in force at an instant, among those for one app, or for all.
     pub fn unit_price_at(&self, unit: UnitNo, app_type: Option<AppTypeNo>, at: Instant) -> Option<&UnitPrice> {
         let begun = |price: &&UnitPrice| price.unit == unit && price.app_type == app_type && price.from <= at;
         self.apps.prices.iter().filter(begun).max_by_key(|price| (price.from, price.number))
     }
 
->>>>>>> main
     pub fn app_type(&self, number: AppTypeNo) -> Option<&AppType> {
         entry(&self.apps.types, number.0)
     }

@@ -371,7 +371,6 @@ impl Oracle {
             Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::RateCardPut(body) => world.rate_card_put(record, body),
             Body::RateCardDeleted(body) => world.rate_card_deleted(record, body),
-<<<<<<< HEAD
             Body::UsageUnitPut(body) => world.usage_unit_put(body),
             Body::UnitPricePut(body) => world.unit_price_put(record, body),
             Body::AppTypePut(body) => world.app_type_put(body),
@@ -380,9 +379,6 @@ impl Oracle {
             Body::AppInstanceDeleted(body) => world.app_instance_deleted(record, body),
             Body::AttachmentMade(body) => world.attachment_made(record, body),
             Body::AttachmentEnded(body) => world.attachment_ended(command, record, body),
-=======
-            leasehold_model::registry_kinds!() => Ok(()),
->>>>>>> main
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),

@@ -1,7 +1,6 @@
 //! Random commands about app runtimes and what projects lend to them, and requests that name them. They are drawn from
 //! dice of their own: other draws would change what every kept seed does.
 
-use crate::avoided;
 use crate::requests::{name, small};
 use leasehold_cell::Reply;
 use leasehold_engine::command::{
@@ -47,10 +46,10 @@ pub(crate) fn founding(state: &State, step: u64) -> Option<Command> {
     }
 }
 
-/// A command about the registry instead of another one, at times.
-pub(crate) fn instead(state: &State, now: Instant, drawn: &(Identity, Command)) -> Option<(Identity, Command)> {
-    let mut dice = own_die(state, now, &format!("{drawn:?}"));
-    if !dice.one_in(14) {
+/// A command about the registry, at times.
+pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
+    let mut dice = own_die(state, now, "registry");
+    if !dice.one_in(5) {
         return None;
     }
     let operator = Identity::default();
@@ -346,10 +345,10 @@ fn of_holder(state: &State, identity: &Identity, dice: &mut Dice) -> Option<AppI
 fn adapt_request(state: &State, identity: &Identity, request: &mut RequestLease, dice: &mut Dice) {
     let names_one = request.app_instance.is_some() || dice.one_in(3);
     request.app_instance = names_one.then(|| of_holder(state, identity, dice)).flatten();
-    if dice.one_in(50) {
+    if dice.one_in(100) {
         request.attachment = Some(some_attachment(state, dice));
     }
-    if dice.one_in(50) {
+    if dice.one_in(100) {
         request.source_project = Some(ProjectNo(small(dice, 6)));
     }
 }
@@ -357,8 +356,7 @@ fn adapt_request(state: &State, identity: &Identity, request: &mut RequestLease,
 /// Often on account of an attachment, sometimes not quite.
 fn adapt_submission(state: &State, identity: &mut Identity, submit: &mut SubmitAllocation, dice: &mut Dice) {
     let spec = &mut submit.spec;
-    let lent = pick(&attachments(state), dice)
-        .filter(|lent| !spec.sensitive && dice.one_in(3) && avoided::may_lend(state, lent.tenant));
+    let lent = pick(&attachments(state), dice).filter(|_| !spec.sensitive && dice.one_in(3));
     let Some((lent, owner)) = lent.and_then(|lent| Some((lent, state.app_instance(lent.app_instance)?))) else {
         let names_one = spec.app_instance.is_some() || dice.one_in(3);
         spec.app_instance = names_one.then(|| of_holder(state, identity, dice)).flatten();

@@ -8,7 +8,6 @@
 
 mod apps;
 mod apps_events;
-mod avoided;
 mod ceilings;
 mod claims;
 mod compare;

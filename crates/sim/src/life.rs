@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, avoided, ledgers, losses, prepaid, readings, requests};
+use crate::{apps, ledgers, losses, prepaid, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -220,9 +220,6 @@ impl Truth {
             && foretold != Foretold::Refused("token_not_live")
             && (matches!(reply, Ok(Sealed { repeated: true, .. })) || refused("idempotency_mismatch"));
         let as_foretold = match &foretold {
-            foretold if avoided::is_refused_somehow(&asked.wish, foretold) => {
-                matches!(reply, Err(Unsealed::Refused(_)))
-            }
             Foretold::Refused(code) => refused(code),
             Foretold::RefusedAs(codes) => codes.iter().any(|code| refused(code)),
             Foretold::Sealed { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
@@ -412,6 +409,10 @@ impl Life<'_> {
                 requests.push_back((Asked::new(&request, None, facts), request));
             }
         }
+        if let Some((identity, command)) = self.now.read(|state| apps::any(state, now)) {
+            let request = Request::new(identity, command);
+            requests.push_back((Asked::new(&request, None, None), request));
+        }
         if dice.one_in(3) {
             requests.make_contiguous().reverse();
         }
@@ -448,9 +449,6 @@ impl Life<'_> {
         let in_flight = self.in_flight();
         let now = self.core.stamp();
         let mut one: VecDeque<_> = requests.drain(..1).collect();
-        if avoided::is_left_out(self.core.engine().state(), &one[0].1.command) {
-            return true;
-        }
         let decided = one[0].0.decided.clone();
         self.core.decide(&mut one, &mut self.pending, in_flight);
         decided.set((self.core.engine().state().size(), now));

@@ -251,9 +251,6 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     if let Some((identity, command)) = headroom::instead(state, now) {
         return (identity, command, None);
     }
-    if let Some((identity, command)) = apps::instead(state, now, &(identity.clone(), command.clone())) {
-        return (identity, command, None);
-    }
     apps::adapt(state, now, &mut identity, &mut command, &mut facts);
     identity.token = wishes::some_token(state, dice);
     (identity, command, facts)

@@ -186,9 +186,6 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
         | Command::OpenLedger(_) | Command::PostUsage(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
         | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_) | Command::IssueInvoice(_)
-        | Command::PutUsageUnit(_) | Command::PutUnitPrice(_) | Command::PutAppType(_) | Command::DeleteAppType(_)
-        | Command::PutAppInstance(_) | Command::DeleteAppInstance(_) | Command::MakeAttachment(_)
-        | Command::EndAttachment(_)
         | Command::FinishPeriod(_) | Command::RecordPayment(_) | Command::PutTaxRate(_)
         | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }

@@ -33,14 +33,9 @@ impl SubmitAllocation {
 impl Draft<'_> {
     pub(super) fn submit_allocation(&mut self, submit: &SubmitAllocation) -> Result<(), Refusal> {
         let context = self.request_context();
-<<<<<<< HEAD
-        let (tenant, project) = context.check_holder(spec.source_project)?;
-        context.check_app((&spec).into())?;
-=======
         let (tenant, project) = context.check_holder(submit.spec.source_project)?;
         context.check_app((&submit.spec).into())?;
         let (mut spec, when_over_quota) = (self.check_spec(self.identity, &submit.spec)?, submit.when_over_quota);
->>>>>>> main
         let payer = spec.source_project.unwrap_or(project);
         context.view.lower(&mut spec, tenant, payer);
         let ask = Ask::of_spec(self.identity, &spec, self.now).expect("check_holder has found the holder");
