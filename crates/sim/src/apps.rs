@@ -49,7 +49,7 @@ pub(crate) fn founding(state: &State, step: u64) -> Option<Command> {
 /// A command about the registry, at times.
 pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
     let mut dice = own_die(state, now, "registry");
-    if !dice.one_in(5) {
+    if !dice.one_in(3) {
         return None;
     }
     let operator = Identity::default();
@@ -78,8 +78,8 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
             let tenant = state.attachment(number).map_or(TenantNo(small(&mut dice, 4)), |found| found.tenant);
             (who(tenant, &mut dice), Command::EndAttachment(number))
         }
-        29 | 30 => (operator, Command::DeleteProject(tied_project(state, &mut dice)?)),
-        31 | 32 => (operator, ceiling_of_lender(state, &mut dice)?),
+        29 => (operator, Command::DeleteProject(tied_project(state, &mut dice)?)),
+        30 | 31 => (operator, ceiling_of_lender(state, &mut dice)?),
         _ => (operator, quota_of_lender(state, &mut dice)?),
     })
 }
@@ -129,15 +129,20 @@ fn some_instance(state: &State, dice: &mut Dice) -> AppInstanceNo {
     pick(&known, dice).filter(|_| !dice.one_in(12)).unwrap_or(AppInstanceNo(dice.below(12)))
 }
 
-/// Often an instance that has quotas or ceilings.
+/// Often an instance that has quotas or ceilings, and nothing else that names it.
 fn limited_instance(state: &State, dice: &mut Dice) -> Option<AppInstanceNo> {
     let ceilings = state.ceilings().filter_map(|ceiling| ceiling.scope.app_instance);
     let quotas = state.quotas().filter_map(|quota| match quota.scope.further.app_instance {
         Some(HolderScope::One(app)) => Some(app),
         Some(HolderScope::Each) | None => None,
     });
-    let limited: Vec<AppInstanceNo> = quotas.chain(ceilings).collect();
-    pick(&limited, dice).filter(|_| dice.one_in(2))
+    let is_named = |app: AppInstanceNo| {
+        attachments(state).iter().any(|lent| lent.app_instance == app)
+            || state.allocations_after(None).any(|found| found.spec.app_instance == Some(app))
+    };
+    let quotas: Vec<AppInstanceNo> = quotas.filter(|app| !is_named(*app)).collect();
+    let ceilings: Vec<AppInstanceNo> = ceilings.filter(|app| !is_named(*app)).collect();
+    pick(&quotas, dice).or_else(|| pick(&ceilings, dice)).filter(|_| !dice.one_in(4))
 }
 
 /// Mostly one that has not ended, and rather one that something waits or runs on account of.
@@ -283,8 +288,13 @@ fn quota_of_lender(state: &State, dice: &mut Dice) -> Option<Command> {
     if dice.one_in(3) {
         scope.further.app_instance = Some(HolderScope::One(lent.app_instance));
     }
-    let limit = if measure == Measure::Quanta { 7 * dice.below(6) } else { dice.below(5) };
+    let limit = match measure {
+        Measure::Quanta => 7 * dice.below(6),
+        Measure::Nodes => dice.below(3),
+        Measure::Leases | Measure::Allocations => dice.below(5),
+    };
     let limit = match dice.below(3) {
+        _ if measure == Measure::Nodes => LimitKind::Hard { limit },
         0 => LimitKind::Hard { limit },
         1 => LimitKind::Soft { limit },
         _ => LimitKind::Burst { limit, burst_limit: limit + 1, burst_ttl: Span::from_secs(1 + dice.below(90)) },
