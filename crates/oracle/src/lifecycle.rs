@@ -182,7 +182,9 @@ impl World {
         self.check_carries(record, numbers, revoked.belongs_to)?;
         demand!(record.reason.is_some(), "reason", "a revocation without a reason");
         demand!(revoked.grace <= LIMIT_SPAN_MAX, "grace", "a grace of {}", revoked.grace);
-        if let Some((node, _)) = command.lost {
+        // The loss may have used up prepaid credit, by what it ended.
+        let by_loss = command.lost.filter(|_| record.reason != Some(Reason::Budget));
+        if let Some((node, _)) = by_loss {
             let plain = record.reason == Some(Reason::NodeLost) && revoked.grace == Span::ZERO;
             demand!(plain, "lost-leases", "a lost node's leases end as node_lost without grace");
             self.check_on_node(numbers, node)?;

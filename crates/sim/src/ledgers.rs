@@ -142,7 +142,10 @@ impl Drawn<'_> {
         let first_open = closing.unwrap_or(self.open_month());
         lines.retain(|line| Month::of(line.key.hour).max(first_open) == month || self.dice.one_in(15));
         let previous = self.previous(project, currency);
-        let complete = !self.dice.one_in(8);
+        // A project with a posting that lacks parts could be deleted if nothing was posted yet: left out until the engine
+        // refuses that.
+        let is_nothing = lines.iter().all(|line| line.exact.numerator == Magnitude::default());
+        let complete = !self.dice.one_in(8) || is_nothing;
         Command::PostUsage(PostUsage {
             tenant,
             project,
