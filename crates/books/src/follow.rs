@@ -362,6 +362,7 @@ impl Books {
                 lease: LeaseNo(granted.first_lease.0 + i),
                 tenant,
                 project,
+                payer: granted.source_project.unwrap_or(project),
                 user: record.identity.user,
                 pool,
                 node: granted.node,
@@ -493,7 +494,6 @@ fn rare(record: &Record, granted: &Granted) -> Option<Box<Rare>> {
         labels: granted.labels.clone(),
         control_plane: granted.control_plane,
         attachment: granted.attachment,
-        source_project: granted.source_project,
         ..Rare::default()
     };
     (rare != Rare::default()).then(|| Box::new(rare))

@@ -24,6 +24,7 @@ leasehold_model::fields! {
         pub tenant: TenantNo,
         pub project: ProjectNo,
         pub user: UserNo,
+        pub from: Instant,
         pub ended_at: Instant,
         /// The sequence of the record that ended it.
         pub ended_by: u64,
@@ -87,7 +88,7 @@ impl Books {
         let rows = self.leases_of(numbers.into_iter().map(LeaseNo))?.into_iter().map(|(row, _)| row);
         ended.leases.extend(rows.filter(changes));
         let claims = self.ended_claims.get(&node).into_iter().flatten();
-        ended.claims.extend(claims.filter(|claim| claim.ended_by < loss && claim.ended_at > last_seen));
+        ended.claims.extend(claims.filter(|claim| claim.ended_by < loss && claim.ended_at > last_seen.max(claim.from)));
         Ok(ended)
     }
 
@@ -194,7 +195,9 @@ impl Books {
     pub(crate) fn note_ended_claim(&mut self, node: NodeNo, claim: &Claim, by: &Record) {
         let Claim { tenant, project, sequence, .. } = *claim;
         let Some(user) = claim.user else { return };
-        let ended = EndedClaim { claim: sequence, tenant, project, user, ended_at: by.stamp, ended_by: by.sequence };
+        let from = claim.classes.values().next().and_then(|idle| idle.steps.first()).map_or(by.stamp, |step| step.at);
+        let ended =
+            EndedClaim { claim: sequence, tenant, project, user, from, ended_at: by.stamp, ended_by: by.sequence };
         self.ended_claims.entry(node).or_default().push(ended);
     }
 }
