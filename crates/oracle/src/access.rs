@@ -84,6 +84,9 @@ impl World {
         demand!(scope_fits(issued.role, scope), "token-scope", "{} with {scope:?}", issued.role);
         demand!(scope.app_instances.is_sorted(), "token-scope", "{:?} out of order", scope.app_instances);
         demand!(self.missing(scope).is_none(), "token-scope", "{scope:?}: {:?}", self.missing(scope));
+        let foreign = |tenant| scope.app_instances.iter().find(|app| self.is_foreign(tenant, **app));
+        let foreign = scope.tenant.and_then(foreign);
+        demand!(foreign.is_none(), "token-scope", "{foreign:?} is not of the tenant");
         demand!(!is_expired(issued, record.stamp), "token-expiry", "{:?} is over", issued.expires_at);
         // Expired tokens are removed when another one is issued.
         self.tokens.retain(|_, token| !is_expired(token, record.stamp));

@@ -111,6 +111,10 @@ impl World {
         let body: Body = match end {
             // Its walltime is over.
             AttemptEnd::Walltime => AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into(),
+            // Nobody pays for another attempt.
+            _ if self.has_ended(found.spec.attachment) => {
+                AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into()
+            }
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
             _ if found.spec.requeue && found.requeues < self.requeue_limit(found) => {
                 AllocationRequeued { allocation, end }.into()
@@ -282,7 +286,7 @@ impl World {
             let end = found.ends.expect("its leases were revoked");
             let allocation = found.number;
             let body: Body = match end {
-                AttemptEnd::Walltime => {
+                _ if end == AttemptEnd::Walltime || self.has_ended(found.spec.attachment) => {
                     AllocationFailed { allocation, end, exit_status: None, storage_written: 0 }.into()
                 }
                 _ => AllocationSuspended { allocation, end }.into(),

@@ -53,6 +53,11 @@ impl Allocation {
         self.spec.walltime.filter(|_| self.state.is_placed()).map(|walltime| self.placed_at.saturating_add(walltime))
     }
 
+    /// The project that pays: the one that lends to it, or else its own (SEMANTICS 13).
+    pub(crate) fn payer(&self) -> ProjectNo {
+        self.spec.source_project.unwrap_or(self.project)
+    }
+
     pub(crate) fn identity(&self) -> Identity {
         Identity {
             tenant: Some(self.tenant),

@@ -1,5 +1,6 @@
 //! Tenants, projects, users, pools, classes and quotas: when they may be created, changed and deleted.
 
+use crate::allocation::Allocation;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::violation::{Broken, Checked, demand, found};
@@ -129,6 +130,8 @@ impl World {
         self.users.retain(|_, user| user.tenant != tenant);
         self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
         self.budgets.remove(&tenant);
+        self.apps.instances.retain(|_, (of, _)| *of != tenant);
+        self.apps.attachments.retain(|_, (of, ..)| *of != tenant);
         Ok(())
     }
 
@@ -161,10 +164,15 @@ impl World {
 
     pub(crate) fn project_deleted(&mut self, project: ProjectNo) -> Checked {
         demand!(self.projects.contains_key(&project), "unknown-project", "there is no {project}");
-        self.check_no_leases("project-has-leases", |lease| lease.project == project)?;
-        let lives = self.allocations.values().find(|found| found.project == project && !found.state.is_over());
+        let of = |holder: ProjectNo, payer: ProjectNo| holder == project || payer == project;
+        self.check_no_leases("project-has-leases", |lease| of(lease.project, lease.payer))?;
+        let own = |found: &&Allocation| of(found.project, found.payer());
+        let lives = self.allocations.values().filter(own).find(|found| !found.state.is_over());
         demand!(lives.is_none(), "project-has-allocations", "{lives:?}");
         self.check_no_claims(|_, of, _| of == project)?;
+        let (has_instances, lends) = self.ties_of(project);
+        demand!(!has_instances, "project-has-app-instances", "{project}");
+        demand!(!lends, "project-has-attachments", "{project}");
         self.ledger.check_project_deleted(project)?;
         self.projects.remove(&project);
         self.ceilings.retain(|(of, _), _| *of != project);
@@ -253,6 +261,10 @@ impl World {
         if let Some(HolderScope::One(user)) = scope.further.user {
             let own = self.users.get(&user).is_some_and(|found| found.tenant == scope.tenant);
             demand!(own, "unknown-user", "{} has no {user}", scope.tenant);
+        }
+        if let Some(HolderScope::One(app)) = scope.further.app_instance {
+            let foreign = self.is_foreign(scope.tenant, app);
+            demand!(!foreign, "unknown-app-instance", "{} has no {app}", scope.tenant);
         }
         if let Some(class) = scope.class {
             demand!(self.classes.contains_key(&class), "unknown-class", "there is no {class}");

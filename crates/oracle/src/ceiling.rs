@@ -5,6 +5,7 @@
 //! kept. What claims count under the ceilings of projects is in `ceiling_claims.rs`.
 
 use crate::accounts::{DAY, price_by};
+use crate::apps::unless;
 use crate::foretell::{Told, sealed};
 use crate::lease::Lease;
 use crate::quota::Demand;
@@ -21,7 +22,7 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
-/// A project, or one of its app instances.
+/// A payer, or what it pays for one app instance.
 pub(crate) type Scope = (ProjectNo, Option<AppInstanceNo>);
 
 #[derive(Clone, Debug)]
@@ -66,10 +67,10 @@ impl World {
             Body::Renewed(renewed) => {
                 let mut leases = renewed.renewals.iter().filter_map(|renewal| self.lease(renewal.lease));
                 leases.any(|lease| {
-                    if !self.accounts_of(lease.project).is_empty() {
+                    if !self.accounts_of(lease.payer).is_empty() {
                         return true;
                     }
-                    let scopes = [(lease.project, None), (lease.project, lease.app_instance)];
+                    let scopes = [(lease.payer, None), (lease.payer, lease.app_instance)];
                     scopes.iter().any(|scope| self.ceilings.contains_key(scope))
                 })
             }
@@ -154,7 +155,7 @@ impl World {
 
     /// Whether a scope contains a lease.
     fn is_over(scope: Scope, lease: &Lease) -> bool {
-        scope.0 == lease.project && (scope.1.is_none() || scope.1 == lease.app_instance)
+        scope.0 == lease.payer && (scope.1.is_none() || scope.1 == lease.app_instance)
     }
 
     /// The cost of ended leases and claims.
@@ -259,7 +260,7 @@ impl World {
     /// The ceiling that denies a gang, if any, at the most expensive instant of the minute.
     pub(crate) fn gang_cost_refusal(&self, demand: &Demand, now: Instant) -> Option<DenyCause> {
         let spec = demand.spec.as_ref()?;
-        self.hard(demand.project, spec.app_instance, spec.sensitive).into_iter().find_map(|(scope, ceiling)| {
+        self.hard(demand.payer, spec.app_instance, spec.sensitive).into_iter().find_map(|(scope, ceiling)| {
             let requested = self.gang_cost(spec, ceiling.put.currency, now);
             self.judge(scope, ceiling, requested, now)
         })
@@ -286,7 +287,7 @@ impl World {
             return Ok(());
         }
         let cards = self.cards_known(record.sequence);
-        for (scope, ceiling) in self.hard(lease.project, lease.app_instance, lease.sensitive) {
+        for (scope, ceiling) in self.hard(lease.payer, lease.app_instance, lease.sensitive) {
             let from = lease.granted_at.max(ceiling.since);
             let cost = self.cost(held(lease), from, until, ceiling.put.currency, &cards);
             let requested = cost.saturating_sub(self.reserved_for(ceiling, lease));
@@ -306,7 +307,7 @@ impl World {
         now: Instant,
     ) -> bool {
         let Some(lease) = self.lease(lease).filter(|lease| lease.phase.is_held()) else { return false };
-        self.hard(lease.project, lease.app_instance, lease.sensitive).into_iter().any(|(scope, ceiling)| {
+        self.hard(lease.payer, lease.app_instance, lease.sensitive).into_iter().any(|(scope, ceiling)| {
             ceiling.put.amount == amount
                 && self.used_in_all(scope, ceiling, now) == used
                 && requested > Amount::ZERO
@@ -321,6 +322,9 @@ impl World {
 
     fn check_ceiling(&self, put: &CeilingPut) -> Result<TenantNo, &'static str> {
         let tenant = self.projects.get(&put.project).map(|project| project.tenant).ok_or("unknown_project")?;
+        if put.app_instance.is_some_and(|app| self.is_foreign(tenant, app)) {
+            return Err("unknown_app_instance");
+        }
         if put.amount == Amount::ZERO || put.amount > CEILING_AMOUNT_MAX {
             return Err("bad_ceiling");
         }
@@ -353,14 +357,15 @@ impl World {
 
     /// Checks the figures of a denial, and that the request could not be paid even if all reserved money were
     /// returned.
-    pub(crate) fn check_denied_for_cost(&self, record: &Record, cause: DenyCause, sensitive: bool) -> Checked {
+    pub(crate) fn check_denied_for_cost(&self, record: &Record, cause: DenyCause, spec: &AllocationSpec) -> Checked {
         let DenyCause::Ceiling { app_instance, spent, requested, amount, .. } = cause else {
             unreachable!("asked for")
         };
         let project = found!(record.identity.project, "denial", "a denial without a project");
-        let hard = self.hard(project, app_instance, sensitive);
+        let payer = spec.source_project.unwrap_or(project);
+        let hard = self.hard(payer, app_instance, spec.sensitive);
         let known = hard.into_iter().find(|(scope, _)| scope.1 == app_instance);
-        let (scope, ceiling) = found!(known, "denial", "{project} has no hard ceiling for {app_instance:?}");
+        let (scope, ceiling) = found!(known, "denial", "{payer} has no hard ceiling for {app_instance:?}");
         let judged = self.judge(scope, ceiling, requested, record.stamp);
         demand!(judged == Some(cause), "denial", "{cause:?} does not hold");
         demand!(
@@ -373,7 +378,14 @@ impl World {
 
     pub(crate) fn foretell_ceiling(&self, tenant: Option<TenantNo>, put: &CeilingPut) -> Told {
         self.own_project(tenant, put.project)?;
-        let of = self.check_ceiling(put)?;
+        let of = match self.check_ceiling(put) {
+            // It may have another fault as well.
+            Err(fault @ "unknown_app_instance") => {
+                let other = self.check_ceiling(&CeilingPut { app_instance: None, ..put.clone() }).err();
+                return unless([Some(fault), other].into_iter().flatten().collect(), || unreachable!("it has a fault"));
+            }
+            of => of?,
+        };
         sealed(Some(of), put.clone())
     }
 

@@ -2,8 +2,10 @@
 //! are found by examining every node.
 
 use crate::acts::Line;
+use crate::allocation::Allocation;
 use crate::command::Command;
 use crate::foretell::{Caller, Foretold, Told, sealed};
+use crate::lease::Lease;
 use crate::quota::{Who, has_holder, is_within};
 use crate::violation::{Checked, broken, demand, found};
 use crate::world::{Node, Quota, World};
@@ -304,13 +306,19 @@ impl World {
     }
 
     pub(crate) fn foretell_project_gone(&self, project: ProjectNo) -> Told {
-        let leased = self.leases.iter().any(|lease| lease.project == project && lease.phase.takes_capacity());
-        let lives = self.allocations.values().any(|found| found.project == project && !found.state.is_over());
+        let of = |holder: ProjectNo, payer: ProjectNo| holder == project || payer == project;
+        let own_lease = |lease: &&Lease| of(lease.project, lease.payer);
+        let leased = self.leases.iter().filter(own_lease).any(|lease| lease.phase.takes_capacity());
+        let own = |found: &&Allocation| of(found.project, found.payer());
+        let lives = self.allocations.values().filter(own).any(|found| !found.state.is_over());
         let claims = self.claims_of(|_, of, _| of == project).is_some();
         let owes = self.ledger.check_project_deleted(project).is_err();
-        match (leased || lives, claims) {
-            (false, true) => Err("project_has_claims"),
-            (false, false) if owes && self.projects.contains_key(&project) => Err("project_has_balance"),
+        match (leased || lives, claims, self.ties_of(project)) {
+            _ if !self.projects.contains_key(&project) => Err("unknown_project"),
+            (false, true, _) => Err("project_has_claims"),
+            (false, false, (true, _)) => Err("project_has_app_instances"),
+            (false, false, (_, true)) => Err("project_has_attachments"),
+            (false, false, _) if owes => Err("project_has_balance"),
             _ => Ok(Foretold::Open),
         }
     }

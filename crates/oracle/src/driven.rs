@@ -202,6 +202,8 @@ impl Driver {
             labels: Vec::new(),
             profile: None,
             app_instance: None,
+            attachment: None,
+            source_project: None,
         };
         let body = match self.oracle.expect_request(&facts, self.now) {
             Expected::Granted { node, devices, ttl, over_soft, capped_by, .. } => {

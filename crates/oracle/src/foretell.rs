@@ -1,6 +1,8 @@
 //! Predicts the answers to commands about tokens, agents, tenants and prices, with refusals.
 
 use crate::access::{is_expired, is_of_tenants, scope_fits};
+use crate::apps::{AppInstanceWish, AppTypeWish, UnitPriceWish};
+use crate::attachments::{AttachmentWish, RenewalWish};
 use crate::foretell_quota::QuotaWish;
 use crate::oracle::Oracle;
 use crate::prepaid_records::TopUpWish;
@@ -15,9 +17,9 @@ use leasehold_model::body::{
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
-    AllocationNo, AllocationSpec, Body, Budgets, Instant, LeaseNo, Level, LimitKind, Measure, Name, NodeNo, PoolNo,
-    ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
-    WindowNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, AppTypeNo, AttachmentNo, Body, Budgets, Instant, LeaseNo, Level,
+    LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange,
+    TokenNo, TokenScope, UnitMeasure, UserNo, WhenOverQuota, WindowNo,
 };
 
 /// The caller of a command.
@@ -132,6 +134,18 @@ pub enum Wish {
         currency: Currency,
         credit: u64,
     },
+    PutUsageUnit {
+        name: Name,
+        measure: UnitMeasure,
+    },
+    PutUnitPrice(UnitPriceWish),
+    PutAppType(AppTypeWish),
+    DeleteAppType(AppTypeNo),
+    PutAppInstance(AppInstanceWish),
+    DeleteAppInstance(AppInstanceNo),
+    MakeAttachment(AttachmentWish),
+    EndAttachment(AttachmentNo),
+    Renew(Vec<RenewalWish>),
     /// A command for which only the checks of the caller are predicted.
     Other,
 }
@@ -175,6 +189,8 @@ impl BudgetWishes {
 pub enum Foretold {
     /// Refused with this code; nothing is recorded.
     Refused(&'static str),
+    /// Refused with one of these codes.
+    RefusedAs(Vec<&'static str>),
     /// Recorded with exactly these bodies, on behalf of that tenant.
     Sealed { tenant: Option<TenantNo>, bodies: Vec<Body> },
     /// Recorded; the first record has one of these bodies, on behalf of that tenant.
@@ -187,6 +203,8 @@ pub enum Foretold {
     Stands,
     /// No prediction, except that none of [`Self::CODES`] is returned.
     Open,
+    /// The same, and neither is this code.
+    OpenBut(&'static str),
 }
 
 impl Foretold {
@@ -268,7 +286,10 @@ impl World {
             Wish::PutChargePolicy { policy, from, charges } => {
                 self.foretell_policy(caller.tenant, *policy, (*from, charges), now)
             }
-            Wish::Lease(facts) => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
+            Wish::Lease(facts) => match self.fault_of_holders(facts) {
+                Some(fault) => Err(fault),
+                None => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
+            },
             Wish::PutCeiling(put) => self.foretell_ceiling(caller.tenant, put),
             Wish::DeleteCeiling(gone) => self.foretell_ceiling_deleted(caller.tenant, gone),
             Wish::PutQuota(put) => self.foretell_quota(caller, put, now),
@@ -281,6 +302,15 @@ impl World {
             Wish::EndCredit { tenant, project, currency, credit } => {
                 self.foretell_credit_end(caller, (*tenant, *project), (*currency, *credit), now)
             }
+            Wish::PutUsageUnit { name, measure } => self.foretell_unit(caller, name, *measure),
+            Wish::PutUnitPrice(wish) => self.foretell_unit_price(caller, wish, now),
+            Wish::PutAppType(wish) => self.foretell_app_type(caller, wish),
+            Wish::DeleteAppType(app_type) => self.foretell_app_type_gone(caller, *app_type),
+            Wish::PutAppInstance(wish) => self.foretell_instance(caller, wish),
+            Wish::DeleteAppInstance(number) => self.foretell_instance_gone(caller, *number),
+            Wish::MakeAttachment(wish) => self.foretell_attachment(caller, wish),
+            Wish::EndAttachment(number) => self.foretell_attachment_end(caller, *number),
+            Wish::Renew(wishes) => Ok(self.foretell_renewals(caller, wishes, now)),
             Wish::Other => Ok(Foretold::Open),
         }
     }
@@ -296,7 +326,8 @@ impl World {
         if beyond_caller || !scope_fits(*role, scope) {
             return Err("bad_token_scope");
         }
-        if let Some(code) = self.missing(scope) {
+        let foreign = scope.tenant.is_some_and(|of| scope.app_instances.iter().any(|app| self.is_foreign(of, *app)));
+        if let Some(code) = self.missing(scope).or(foreign.then_some("unknown_app_instance")) {
             return Err(code);
         }
         if expires_at.is_some_and(|end| end <= now) {

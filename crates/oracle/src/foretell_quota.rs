@@ -1,5 +1,6 @@
 //! The expected answer to a command that creates or changes a quota (SEMANTICS 4 and 11).
 
+use crate::apps::{those, unless};
 use crate::foretell::{Caller, Told, sealed};
 use crate::world::{Quota, World};
 use leasehold_model::body::QuotaPut;
@@ -23,7 +24,10 @@ pub struct QuotaWish {
 impl World {
     pub(crate) fn foretell_quota(&self, caller: &Caller, wish: &QuotaWish, now: Instant) -> Told {
         if let Some(fault) = self.fault_of_scope(caller, wish) {
-            return Err(fault);
+            // A quota on an app instance goes with it.
+            let gone = wish.quota.is_some_and(|number| !self.quotas.contains_key(&number));
+            let both = gone && fault == "unknown_app_instance";
+            return unless(those(&[(true, fault), (both, "unknown_quota")]), || unreachable!("it has a fault"));
         }
         let old = match wish.quota {
             Some(number) => {
@@ -79,6 +83,10 @@ impl World {
             Some(HolderScope::One(user)) => self.users.get(&user).is_none_or(|found| found.tenant != *tenant),
             Some(HolderScope::Each) | None => false,
         };
+        let unknown_app = match further.app_instance {
+            Some(HolderScope::One(app)) => self.is_foreign(*tenant, app),
+            Some(HolderScope::Each) | None => false,
+        };
         let unknown_node = matches!(node, NodeScope::One(node) if !self.nodes.contains_key(node));
         let of_class = class.is_some() || further.kind.is_some();
         let somewhere = of_class || pool.is_some() || *node != NodeScope::All;
@@ -86,6 +94,7 @@ impl World {
             (!visible, "unknown_tenant"),
             (project.is_some_and(|no| self.projects.get(&no).is_none_or(|p| p.tenant != *tenant)), "unknown_project"),
             (unknown_user, "unknown_user"),
+            (unknown_app, "unknown_app_instance"),
             (class.is_some_and(|class| !self.classes.contains_key(&class)), "unknown_class"),
             (pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (unknown_node, "unknown_node"),

@@ -106,6 +106,7 @@ impl Demand {
         Self {
             tenant,
             project,
+            payer: spec.source_project.unwrap_or(project),
             priority: spec.priority,
             asks: spec.asks.iter().map(|(class, quanta)| (*class, quanta.0)).collect(),
             replicas: Some(spec.replicas),

@@ -35,6 +35,7 @@ impl World {
                 sensitive: granted.sensitive,
                 tenant: facts.tenant,
                 project: facts.project,
+                payer: facts.project,
                 user: facts.user,
                 workload: record.identity.workload.clone(),
                 correlation: correlation(granted, granted.allocation, record.sequence),
@@ -58,6 +59,7 @@ impl World {
                 limit_at: None,
                 reported_to: record.stamp,
                 app_instance: granted.app_instance,
+                attachment: granted.attachment,
                 reckoned_by: record.sequence,
             });
         }
@@ -301,6 +303,8 @@ fn facts_of_grant(record: &Record, granted: &Granted) -> Result<RequestFacts, Br
         labels: Vec::new(),
         profile: granted.profile,
         app_instance: granted.app_instance,
+        attachment: granted.attachment,
+        source_project: granted.source_project,
     })
 }
 
@@ -322,5 +326,7 @@ fn facts_of_denial(record: &Record, denied: &Denied) -> Result<RequestFacts, Bro
             DenyCause::Ceiling { app_instance, .. } => app_instance.or(denied.particulars.app_instance),
             _ => denied.particulars.app_instance,
         },
+        attachment: None,
+        source_project: None,
     })
 }

@@ -2,8 +2,8 @@
 
 use leasehold_model::body::{Correlation, Granted};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Span, TenantNo,
-    UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
+    Span, TenantNo, UserNo,
 };
 
 /// The phase of a lease (SEMANTICS 3).
@@ -70,6 +70,8 @@ pub(crate) struct Lease {
     pub(crate) sensitive: bool,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    /// The project that pays: the one that lends it, or else its own (SEMANTICS 13).
+    pub(crate) payer: ProjectNo,
     pub(crate) user: Option<UserNo>,
     pub(crate) workload: Option<Name>,
     pub(crate) correlation: Correlation,
@@ -102,6 +104,8 @@ pub(crate) struct Lease {
     pub(crate) reported_to: Instant,
     /// Its app instance.
     pub(crate) app_instance: Option<AppInstanceNo>,
+    /// The attachment by which it is lent.
+    pub(crate) attachment: Option<AttachmentNo>,
     /// The sequence of the record that last set its deadline.
     pub(crate) reckoned_by: u64,
 }

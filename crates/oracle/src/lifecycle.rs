@@ -98,6 +98,8 @@ impl World {
             let last = lease.granted_at.saturating_add(life);
             demand!(renewal.expires_at <= last, "lifetime", "{number} past {last}");
         }
+        let ended = self.has_ended(lease.attachment);
+        demand!(!ended, "attachment-ended", "{number} was lent by {:?}", lease.attachment);
         self.check_before_window(lease.node, renewal.expires_at)?;
         if let Some(bound) = self.attempt_of(lease).and_then(Allocation::bound) {
             demand!(renewal.expires_at <= bound, "walltime", "{number} past {bound}");

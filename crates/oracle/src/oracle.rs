@@ -138,6 +138,7 @@ impl Oracle {
         if self.command.script.is_empty() {
             self.world.fill_reservations();
         }
+        self.world.follow_instances(record);
         self.world.follow_claims(record);
         self.world.follow_minutes(record, is_timer);
         self.world.follow_episodes(record.stamp);
@@ -370,7 +371,14 @@ impl Oracle {
             Body::TokenRevoked(body) => world.token_revoked(record, body),
             Body::RateCardPut(body) => world.rate_card_put(record, body),
             Body::RateCardDeleted(body) => world.rate_card_deleted(record, body),
-            leasehold_model::registry_kinds!() => Ok(()),
+            Body::UsageUnitPut(body) => world.usage_unit_put(body),
+            Body::UnitPricePut(body) => world.unit_price_put(record, body),
+            Body::AppTypePut(body) => world.app_type_put(body),
+            Body::AppTypeDeleted(body) => world.app_type_deleted(body),
+            Body::AppInstancePut(body) => world.app_instance_put(record, body),
+            Body::AppInstanceDeleted(body) => world.app_instance_deleted(record, body),
+            Body::AttachmentMade(body) => world.attachment_made(record, body),
+            Body::AttachmentEnded(body) => world.attachment_ended(command, record, body),
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
@@ -518,6 +526,12 @@ fn moves_queue(record: &Record) -> bool {
             | Body::RateCardPut(_)
             | Body::RateCardDeleted(_)
             | Body::ChargePolicyPut(_)
+            | Body::UsageUnitPut(_)
+            | Body::UnitPricePut(_)
+            | Body::AppTypePut(_)
+            | Body::AppTypeDeleted(_)
+            | Body::AppInstancePut(_)
+            | Body::AttachmentMade(_)
             | Body::EndsCorrected(_)
             | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)

@@ -154,7 +154,7 @@ impl World {
 
     /// The leases of the projects of an account. Those on claimed nodes are paid for with the nodes.
     pub(crate) fn leases_under(&self, key: AccountKey) -> impl Iterator<Item = &Lease> {
-        let own = move |lease: &&Lease| !lease.sensitive && self.uses_account(lease.project, key);
+        let own = move |lease: &&Lease| !lease.sensitive && self.uses_account(lease.payer, key);
         self.leases.iter().filter(own)
     }
 
@@ -192,8 +192,8 @@ impl World {
             let cost = self.exact_cost(what, (from, to), key.currency, cards);
             *groups.entry((project, what.pool, what.class, what.priority)).or_insert(U256::ZERO) += cost;
         };
-        for lease in self.leases_under(key).filter(|lease| is_known(lease.project, lease.ended_by)) {
-            add(lease.project, held(lease), lease.granted_at, lease.ended_at.unwrap_or(now).min(now));
+        for lease in self.leases_under(key).filter(|lease| is_known(lease.payer, lease.ended_by)) {
+            add(lease.payer, held(lease), lease.granted_at, lease.ended_at.unwrap_or(now).min(now));
         }
         for claim in self.claims.iter().filter(|claim| self.uses_account(claim.project, key)) {
             let pieces = claim.pieces().into_iter().filter(|piece| is_known(claim.project, piece.ended_by));
@@ -220,7 +220,7 @@ impl World {
     /// count.
     fn held_under(&self, key: AccountKey) -> Vec<(ProjectNo, Held, Option<Instant>, Option<Instant>)> {
         let leases = self.leases_under(key).filter(|lease| lease.phase.is_held());
-        let mut all: Vec<_> = leases.map(|lease| (lease.project, held(lease), Some(lease.expires_at), None)).collect();
+        let mut all: Vec<_> = leases.map(|lease| (lease.payer, held(lease), Some(lease.expires_at), None)).collect();
         let open = self.claims.iter().filter(|claim| claim.ended.is_none());
         for claim in open.filter(|claim| self.uses_account(claim.project, key)) {
             let last = claim.pieces().pop().expect("it has begun");

@@ -66,10 +66,10 @@ impl World {
     pub(crate) fn gang_prepaid_refusal(&self, demand: &Demand, now: Instant) -> Option<DenyCause> {
         let spec = demand.spec.as_ref()?;
         let cost = |currency| self.gang_cost(spec, currency, now);
-        self.denied_by_prepaid(demand.project, spec.sensitive, cost, now)
+        self.denied_by_prepaid(demand.payer, spec.sensitive, cost, now)
     }
 
-    /// Whether new work of a project gets the lowest priority.
+    /// Whether new work for which a project pays gets the lowest priority.
     pub(crate) fn is_downgraded(&self, project: ProjectNo) -> bool {
         self.accounts_of(project).into_iter().any(|key| self.prepaid_action(key) == PrepaidAction::Downgrade)
     }
@@ -103,7 +103,7 @@ impl World {
             return None;
         }
         let cards = self.cards_known(u64::MAX);
-        self.accounts_of(lease.project).into_iter().filter(|key| self.must_cover(*key)).find_map(|key| {
+        self.accounts_of(lease.payer).into_iter().filter(|key| self.must_cover(*key)).find_map(|key| {
             let requested = self.cost(held(lease), lease.expires_at, until, key.currency, &cards);
             let available = self.available(key, now);
             let short = requested > Amount::ZERO && Funds::from(requested) > available;
@@ -164,7 +164,7 @@ impl Oracle {
     pub fn credit_against(&self, lease: LeaseNo, currency: Currency, now: Instant) -> Option<Funds> {
         let world = &self.world;
         let lease = world.lease(lease).filter(|lease| lease.phase.is_held() && !lease.sensitive)?;
-        let key = world.account_of(lease.project, currency).filter(|key| world.must_cover(*key))?;
+        let key = world.account_of(lease.payer, currency).filter(|key| world.must_cover(*key))?;
         Some(world.available(key, now))
     }
 

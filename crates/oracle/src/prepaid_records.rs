@@ -238,7 +238,7 @@ impl World {
     /// Allocations that wait are changed to the lowest priority, in order of number.
     fn downgrades(&self, key: AccountKey, now: Instant) -> Script {
         let waits = self.allocations.values().filter(|found| found.state.is_queued());
-        let own = waits.filter(|found| self.uses_account(found.project, key));
+        let own = waits.filter(|found| self.uses_account(found.payer(), key));
         let line = |found: &crate::allocation::Allocation| {
             let body = AllocationChanged { allocation: found.number, spec: self.downgraded_spec(&found.spec) };
             Line::new(body, found.identity(), now)

@@ -64,7 +64,7 @@ impl Quota {
     pub(crate) fn counts_placed(&self, found: &Allocation, who: Who) -> bool {
         let (scope, of) = (&self.put.scope, (found.user, found.spec.app_instance));
         found.state.is_placed()
-            && scope.project.is_none_or(|project| project == found.project)
+            && scope.project.is_none_or(|project| project == found.payer())
             && has_priority(scope, found.spec.priority)
             && has_holder(scope, of)
             && self.is_shared_by(who, of)
@@ -104,6 +104,8 @@ pub(crate) fn has_holder(scope: &QuotaScope, who: Who) -> bool {
 pub(crate) struct Demand {
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    /// On whom it counts.
+    pub(crate) payer: ProjectNo,
     pub(crate) priority: Priority,
     pub(crate) asks: Vec<(ClassNo, u64)>,
     /// `None` for a lease request.
@@ -137,7 +139,7 @@ impl World {
     pub(crate) fn covers(&self, scope: &QuotaScope, lease: &Lease) -> bool {
         !(lease.sensitive && self.is_by_rules_4())
             && scope.tenant == lease.tenant
-            && scope.project.is_none_or(|project| project == lease.project)
+            && scope.project.is_none_or(|project| project == lease.payer)
             && self.has_class(scope, lease.class)
             && scope.pool.is_none_or(|pool| pool == lease.pool)
             && has_priority(scope, lease.priority)
@@ -225,7 +227,7 @@ impl World {
             let scope = &quota.put.scope;
             let could_count = !self.is_left_to_claims(quota, demand)
                 && scope.tenant == demand.tenant
-                && scope.project.is_none_or(|project| project == demand.project)
+                && scope.project.is_none_or(|project| project == demand.payer)
                 && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
                 && has_priority(scope, demand.priority)
                 && (quota.put.measure != Measure::Allocations || demand.replicas.is_some())
@@ -249,7 +251,7 @@ impl World {
         let scope = &quota.put.scope;
         !self.is_left_to_claims(quota, demand)
             && scope.tenant == demand.tenant
-            && scope.project.is_none_or(|project| project == demand.project)
+            && scope.project.is_none_or(|project| project == demand.payer)
             && demand.asks.iter().any(|(class, _)| self.has_class(scope, *class))
             && has_priority(scope, demand.priority)
             && has_holder(scope, demand.who)

@@ -7,8 +7,8 @@ use crate::quota::{Demand, Ruling};
 use crate::world::{Node, World};
 use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo, Priority, Profile,
-    ProjectNo, Quanta, QuotaNo, Span, TenantNo, UserNo, WindowNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, AttachmentNo, ClassNo, DenyCause, Instant, Name, NodeNo, PoolNo,
+    Priority, Profile, ProjectNo, Quanta, QuotaNo, Span, TenantNo, UserNo, WindowNo,
 };
 use std::cmp::Reverse;
 
@@ -33,6 +33,9 @@ pub struct RequestFacts {
     pub labels: Vec<(Name, Name)>,
     pub profile: Option<Profile>,
     pub app_instance: Option<AppInstanceNo>,
+    /// Neither can be named by a lease request.
+    pub attachment: Option<AttachmentNo>,
+    pub source_project: Option<ProjectNo>,
 }
 
 /// The expected answer.
@@ -100,6 +103,7 @@ impl RequestFacts {
         Demand {
             tenant: self.tenant,
             project: self.project,
+            payer: self.project,
             priority: self.priority,
             asks: self.asks.clone(),
             replicas: None,
@@ -214,11 +218,30 @@ impl World {
         score(&seen, &[], self.weighing(node.put.pool).weights())
     }
 
+    /// Why the request is not one of its holder's, if so: the first of these faults is named.
+    pub(crate) fn fault_of_holders(&self, facts: &RequestFacts) -> Option<&'static str> {
+        if !self.tenants.contains_key(&facts.tenant) {
+            return Some("unknown_tenant");
+        }
+        let own = |project: &ProjectNo| self.projects.get(project).is_some_and(|p| p.tenant == facts.tenant);
+        let own_user = |user: UserNo| self.users.get(&user).is_some_and(|u| u.tenant == facts.tenant);
+        let lent = self.fault_of_lent(facts.tenant, facts.project, (facts.app_instance, None, facts.source_project));
+        let faults = [
+            (!own(&facts.project), "unknown_project"),
+            (facts.source_project.is_some_and(|source| !own(&source)), "unknown_project"),
+            (facts.user.is_some_and(|user| !own_user(user)), "unknown_user"),
+            (facts.attachment.is_some() && self.has_registry(), "attachment_needs_allocation"),
+            (lent.is_some(), lent.unwrap_or_default()),
+        ];
+        faults.into_iter().find(|(wrong, _)| *wrong).map(|(_, code)| code)
+    }
+
     /// Why the request is invalid, if it is.
     pub(crate) fn fault_of(&self, facts: &RequestFacts) -> Option<&'static str> {
-        let Some(tenant) = self.tenants.get(&facts.tenant) else { return Some("unknown_tenant") };
-        let own = |project| self.projects.get(project).is_some_and(|p| p.tenant == facts.tenant);
-        let own_user = |user: UserNo| self.users.get(&user).is_some_and(|u| u.tenant == facts.tenant);
+        if let Some(fault) = self.fault_of_holders(facts) {
+            return Some(fault);
+        }
+        let tenant = &self.tenants[&facts.tenant];
         let sensitive = facts.sensitive.then(|| self.fault_of_sensitive(facts.claimer(), facts.node)).flatten();
         let in_pool = |node| {
             let node = self.nodes.get(&node);
@@ -226,8 +249,6 @@ impl World {
         };
         let twice = |i: usize| facts.asks[..i].iter().any(|(class, _)| *class == facts.asks[i].0);
         let fault = [
-            (!own(&facts.project), "unknown_project"),
-            (facts.user.is_some_and(|user| !own_user(user)), "unknown_user"),
             (facts.pool.is_some_and(|pool| !self.pools.contains_key(&pool)), "unknown_pool"),
             (facts.node.is_some_and(|node| !self.nodes.contains_key(&node)), "unknown_node"),
             (facts.node.is_some_and(|node| !in_pool(node)), "node_not_in_pool"),

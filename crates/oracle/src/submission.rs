@@ -85,11 +85,13 @@ impl World {
             let unit = self.classes[class].quanta_per_unit;
             self.classes[class].has_devices() && quanta.0 > unit && !quanta.0.is_multiple_of(unit)
         };
+        let lent = self.fault_of_lent(tenant, project, (spec.app_instance, spec.attachment, spec.source_project));
         let names_twice = |i: usize| spec.labels[..i].iter().any(|(key, _)| *key == spec.labels[i].0);
         let faults = [
             (!own(&project), "unknown_project"),
             (spec.source_project.is_some_and(|source| !own(&source)), "unknown_project"),
             (user.is_some_and(|user| !own_user(&user)), "unknown_user"),
+            (lent.is_some(), lent.unwrap_or_default()),
             (spec.asks.is_empty(), "nothing_asked"),
             (spec.asks.len() > CLASSES_PER_REQUEST_MAX, "too_many_classes"),
         ];
@@ -244,7 +246,7 @@ impl World {
         }
         let project = caller.project.expect("it was looked at");
         let mut spec = self.in_order(spec);
-        if self.is_downgraded(project) {
+        if self.is_downgraded(spec.source_project.unwrap_or(project)) {
             spec = self.downgraded_spec(&spec);
         }
         let demand = Demand::of_gang(tenant, project, caller.user, &spec);

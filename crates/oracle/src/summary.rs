@@ -8,12 +8,13 @@ use crate::oracle::Oracle;
 use crate::reservation::Reservation;
 use crate::world::{Quota, World};
 use leasehold_model::body::{
-    CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
+    AppInstancePut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut,
+    SettingsChanged, TenantPut, TokenIssued, UnitPricePut, UsageUnitPut, UserPut,
 };
 use leasehold_model::{
-    AllocationNo, AllocationState, Amount, AppInstanceNo, AttemptEnd, Budgets, ClassNo, ClassSpec, Fraction, Instant,
-    LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo, QuotaNo, TeardownMode, TenantNo,
-    TokenNo, UserNo, Weights, WindowNo,
+    AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, AttemptEnd, Budgets, ClassNo,
+    ClassSpec, Fraction, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
+    QuotaNo, TeardownMode, TenantNo, TokenNo, UnitNo, UserNo, Weights, WindowNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -162,6 +163,14 @@ pub struct Summary {
     pub allocations: BTreeMap<AllocationNo, AllocationLine>,
     pub budgets: BTreeMap<TenantNo, Budgets>,
     pub standings: BTreeMap<TenantNo, StandingLine>,
+    /// Units that the site has defined.
+    pub units: BTreeMap<UnitNo, UsageUnitPut>,
+    pub unit_prices: BTreeMap<u32, UnitPricePut>,
+    pub app_types: BTreeMap<AppTypeNo, AppTypePut>,
+    /// With their tenants.
+    pub app_instances: BTreeMap<AppInstanceNo, (TenantNo, AppInstancePut)>,
+    /// With their tenants and since when they hold.
+    pub attachments: BTreeMap<AttachmentNo, (TenantNo, AttachmentMade, Instant)>,
 }
 
 impl Summary {
@@ -195,6 +204,11 @@ impl Summary {
         diff_maps("lease", &self.leases, &other.leases, &mut out);
         diff_maps("allocation", &self.allocations, &other.allocations, &mut out);
         diff_maps("standing", &self.standings, &other.standings, &mut out);
+        diff_maps("unit", &self.units, &other.units, &mut out);
+        diff_maps("unit price", &self.unit_prices, &other.unit_prices, &mut out);
+        diff_maps("app", &self.app_types, &other.app_types, &mut out);
+        diff_maps("app instance", &self.app_instances, &other.app_instances, &mut out);
+        diff_maps("attachment", &self.attachments, &other.attachments, &mut out);
         diff_maps("budgets", &self.budgets, &other.budgets, &mut out);
         assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
         out
@@ -245,6 +259,11 @@ impl Oracle {
             leases: world.lease_lines(),
             allocations: world.allocation_lines(),
             standings: world.standing_lines(self.last_stamp.unwrap_or_default()),
+            units: world.apps.units.iter().map(|put| (put.unit, put.clone())).collect(),
+            unit_prices: world.apps.prices.iter().map(|put| (put.price_no, put.clone())).collect(),
+            app_types: world.apps.types.clone(),
+            app_instances: world.apps.instances.clone(),
+            attachments: world.apps.attachments.clone(),
             budgets: world.tenants.keys().map(|no| (*no, world.budgets.get(no).cloned().unwrap_or_default())).collect(),
         }
     }

@@ -68,14 +68,15 @@ impl World {
             broken!("unknown-tenant", "the allocation has no tenant or project")
         };
         let spec = &submitted.spec;
+        let payer = spec.source_project.unwrap_or(project);
         // What was asked for is tested; quotas for the lowest priority may not suit what was made of it.
-        let of_downgrade = |fault: &&str| *fault == "walltime_beyond_burst" && self.is_downgraded(project);
+        let of_downgrade = |fault: &&str| *fault == "walltime_beyond_burst" && self.is_downgraded(payer);
         let fault = self.fault_of_spec(tenant, Some(project), identity.user, spec);
         if let Some(fault) = fault.filter(|fault| !of_downgrade(fault)) {
             broken!("submission-of-invalid", "must be refused: {fault}");
         }
         demand!(self.in_order(spec) == *spec, "submission-order", "asks and labels must be sorted");
-        let downgraded = self.is_downgraded(project) && spec.priority > Priority::Scavenger;
+        let downgraded = self.is_downgraded(payer) && spec.priority > Priority::Scavenger;
         demand!(!downgraded, "prepaid", "submitted at {}", spec.priority);
         let gang = Demand::of_gang(tenant, project, identity.user, spec);
         let demand = Demand { node: submitted.node, ..gang };
@@ -114,7 +115,7 @@ impl World {
     /// expected quota is checked where the whole submission is known.
     pub(crate) fn allocation_denied(&self, record: &Record, denied: &AllocationDenied) -> Checked {
         if let DenyCause::Ceiling { .. } = denied.cause {
-            return self.check_denied_for_cost(record, denied.cause, denied.spec.sensitive);
+            return self.check_denied_for_cost(record, denied.cause, &denied.spec);
         }
         let (quota, limit, is_over) = match denied.cause {
             DenyCause::Quota { quota, used, requested, limit } => (quota, limit, used + requested > limit),
@@ -167,7 +168,7 @@ impl World {
     /// One replica of a gang.
     pub(crate) fn gang_granted(&mut self, record: &Record, granted: &Granted, number: AllocationNo) -> Checked {
         let of = &self.allocations[&number];
-        let (tenant, project, user) = (of.tenant, of.project, of.user);
+        let (tenant, project, payer, user) = (of.tenant, of.project, of.payer(), of.user);
         let workload = of.workload.clone();
         let bound = of.bound();
         let expires_at = record.stamp.saturating_add(granted.ttl);
@@ -186,6 +187,7 @@ impl World {
                 sensitive: granted.sensitive,
                 tenant,
                 project,
+                payer,
                 user,
                 workload: workload.clone(),
                 correlation: correlation(granted, Some(number), record.sequence),
@@ -209,6 +211,7 @@ impl World {
                 limit_at: None,
                 reported_to: record.stamp,
                 app_instance: granted.app_instance,
+                attachment: granted.attachment,
                 reckoned_by: record.sequence,
             });
         }

@@ -1,6 +1,7 @@
 //! The state of the model, from the records so far.
 
 use crate::allocation::Allocation;
+use crate::apps::Apps;
 use crate::assurance::Assurances;
 use crate::ceiling::{CardChange, Ceiling, Scope};
 use crate::claim::Claim;
@@ -162,6 +163,7 @@ pub(crate) struct World {
     pub(crate) highest: BTreeMap<&'static str, u64>,
     pub(crate) ledger: Ledger,
     pub(crate) prepaid: Prepaid,
+    pub(crate) apps: Apps,
 }
 
 impl World {
@@ -203,6 +205,7 @@ impl World {
             highest: BTreeMap::new(),
             ledger: Ledger::default(),
             prepaid: Prepaid::default(),
+            apps: Apps::default(),
         }
     }
 

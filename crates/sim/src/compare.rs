@@ -1,10 +1,12 @@
 //! The engine's state as the oracle's summary.
 
-use leasehold_engine::{Allocation, Custody, Lease, Phase, State};
+use leasehold_engine::{Allocation, AppInstance, AppType, Attachment, Custody, Lease, Phase, State, Unit, UnitPrice};
+use leasehold_model::app::FIRST_SITE_UNIT;
 use leasehold_model::body::{
-    CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UserPut,
+    AppInstancePut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut,
+    SettingsChanged, TenantPut, TokenIssued, UnitPricePut, UsageUnitPut, UserPut,
 };
-use leasehold_model::{Fraction, QuotaNo, TenantNo, TenantSettings};
+use leasehold_model::{Fraction, Instant, Name, QuotaNo, TenantNo, TenantSettings, UnitNo};
 use leasehold_oracle::{
     AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
 };
@@ -136,8 +138,52 @@ pub(crate) fn summary(state: &State) -> Summary {
         leases: state.leases().into_iter().map(|lease| (lease.number, lease_line(state, lease))).collect(),
         allocations: state.allocations_after(None).map(|found| (found.number, allocation_line(found))).collect(),
         standings: state.tenants().map(|tenant| (tenant.number, standing_line(state, tenant.number))).collect(),
+        units: state.units().filter(|unit| unit.number >= FIRST_SITE_UNIT).map(unit_line).collect(),
+        unit_prices: state.unit_prices().iter().map(|price| (price.number, price_line(price))).collect(),
+        app_types: state.app_types().map(|found| (found.number, app_line(found))).collect(),
+        app_instances: state.app_instances_after(None).map(|found| (found.number, instance_line(found))).collect(),
+        attachments: state.attachments_after(None).map(|found| (found.number, attachment_line(found))).collect(),
         budgets: state.tenants().map(|tenant| (tenant.number, tenant.budgets.clone())).collect(),
     }
+}
+
+fn unit_line(unit: Unit<'_>) -> (UnitNo, UsageUnitPut) {
+    let name = Name::new(unit.name).expect("a valid name");
+    (unit.number, UsageUnitPut { unit: unit.number, name, measure: unit.measure })
+}
+
+fn price_line(price: &UnitPrice) -> UnitPricePut {
+    UnitPricePut {
+        price_no: price.number,
+        unit: price.unit,
+        app_type: price.app_type,
+        currency: price.currency,
+        price: price.price,
+        from: price.from,
+    }
+}
+
+fn app_line(found: &AppType) -> AppTypePut {
+    let AppType { number, slug, origin, units } = found.clone();
+    AppTypePut { app_type: number, slug, origin, units }
+}
+
+fn instance_line(found: &AppInstance) -> (TenantNo, AppInstancePut) {
+    let put = AppInstancePut {
+        app_instance: found.number,
+        project: found.project,
+        name: found.name.clone(),
+        app_type: found.app_type,
+        mode: found.mode,
+        scope: found.scope,
+        backend: found.backend,
+    };
+    (found.tenant, put)
+}
+
+fn attachment_line(found: &Attachment) -> (TenantNo, AttachmentMade, Instant) {
+    let Attachment { number, tenant, app_instance, source_project, allocation, made_at } = *found;
+    (tenant, AttachmentMade { attachment: number, app_instance, source_project, allocation }, made_at)
 }
 
 fn custody(custody: Custody) -> leasehold_oracle::Custody {

@@ -1,6 +1,6 @@
 //! The simulator's cluster and requests, for tests that drive an engine of their own.
 
-use crate::{prepaid, requests};
+use crate::{apps, prepaid, requests};
 use leasehold_engine::command::TopUp;
 use leasehold_engine::{Command, Request, State};
 use leasehold_model::Instant;
@@ -9,6 +9,19 @@ use leasehold_oracle::Dice;
 /// The commands that create a small cluster.
 pub fn world(dice: &mut Dice) -> Vec<Command> {
     requests::world(dice)
+}
+
+/// The commands that register the first runtimes, each by the state before it. Some are left out.
+pub fn founding(state: &State, step: u64) -> Option<Command> {
+    apps::founding(state, step)
+}
+
+/// How many of those there are.
+pub const FOUNDING: u64 = apps::FOUNDING;
+
+/// Something about app runtimes and what is lent to them, at times.
+pub fn about_apps(state: &State, now: Instant) -> Option<Request> {
+    apps::any(state, now).map(|(identity, command)| Request::new(identity, command))
 }
 
 /// A request without an idempotency key: mostly valid, sometimes invalid.

@@ -6,6 +6,9 @@
 //! Everything runs on one thread with a simulated clock, so that a run depends only on its seed. Never: real files,
 //! real time, other randomness.
 
+mod answers;
+mod apps;
+mod apps_events;
 mod ceilings;
 mod claims;
 mod compare;

@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{ledgers, losses, prepaid, readings, requests};
+use crate::{apps, ledgers, losses, prepaid, readings, requests};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -13,7 +13,7 @@ use leasehold_journal::{AppendError, FileJournal, Journal, Keys, Local, OpenErro
 use leasehold_model::record::Hash;
 use leasehold_model::{Identity, Instant, Name, Record, Span};
 use leasehold_oracle::Dice;
-use leasehold_oracle::{Caller, Foretold, Oracle, RequestFacts, Wish};
+use leasehold_oracle::{Caller, Oracle, RequestFacts, Wish};
 use std::cell::Cell;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::ControlFlow;
@@ -51,15 +51,15 @@ pub(crate) enum End {
 }
 
 /// A request in flight, with the index of the keyed request that it repeats.
-struct Asked {
-    sent: Option<usize>,
-    facts: Option<RequestFacts>,
-    caller: Caller,
-    wish: Wish,
+pub(crate) struct Asked {
+    pub(crate) sent: Option<usize>,
+    pub(crate) facts: Option<RequestFacts>,
+    pub(crate) caller: Caller,
+    pub(crate) wish: Wish,
     /// The number of leases that it renews, if it is a renewal.
-    renews: Option<usize>,
+    pub(crate) renews: Option<usize>,
     /// The number of records and the instant at which it was decided.
-    decided: Rc<Cell<(u64, Instant)>>,
+    pub(crate) decided: Rc<Cell<(u64, Instant)>>,
 }
 
 impl Asked {
@@ -86,7 +86,7 @@ pub(crate) struct Life<'a> {
     pending: Pending<Asked>,
 }
 
-type Step<T> = Result<T, String>;
+pub(crate) type Step<T> = Result<T, String>;
 
 const OPTIONS: Options = Options { segment_bytes: 24 << 10, index_bytes: 2 << 10 };
 
@@ -207,78 +207,33 @@ impl Truth {
         };
         observed.map_err(|violation| format!("{violation}\n  {record:?}"))
     }
-
-    /// Checks that a command about tokens, agents, tenants or prices gets the answer that the oracle predicts; any
-    /// other command is refused for its token exactly if the token is invalid.
-    fn check_foretold(&mut self, asked: &Asked, reply: &Reply, now: Instant) -> Step<()> {
-        let at_rest = self.oracle.check_at_rest(now).and_then(|()| self.oracle.check_assured_starts(now));
-        at_rest.map_err(|violation| violation.to_string())?;
-        let foretold = self.oracle.foretell(&asked.caller, &asked.wish, now);
-        let refused = |code: &str| matches!(reply, Err(Unsealed::Refused(refusal)) if refusal.code() == code);
-        // The key is checked after the token and before everything else.
-        let decided_before = asked.sent.is_some()
-            && foretold != Foretold::Refused("token_not_live")
-            && (matches!(reply, Ok(Sealed { repeated: true, .. })) || refused("idempotency_mismatch"));
-        let as_foretold = match &foretold {
-            Foretold::Refused(code) => refused(code),
-            Foretold::Sealed { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
-                if records[0].identity.tenant == *tenant
-                    && records.iter().map(|r| &r.body).take_while(|body| !prepaid::is_change(body)).eq(bodies)),
-            Foretold::OneOf { tenant, bodies } => matches!(reply, Ok(Sealed { records, repeated: false, .. })
-                if records[0].identity.tenant == *tenant && bodies.contains(&records[0].body)),
-            Foretold::Again { sequence } => {
-                matches!(reply, Err(Unsealed::Refused(Refusal::TopUpExists { sequence: first }))
-                if first == sequence)
-            }
-            Foretold::Faulty => matches!(reply, Err(Unsealed::Refused(_))),
-            Foretold::Stands => matches!(reply, Ok(Sealed { repeated: false, .. })),
-            Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
-        };
-        if !decided_before && !as_foretold {
-            let (Asked { caller, wish, .. }, but) = (asked, format!("foretold {foretold:?}\n  answered {reply:?}"));
-            return Err(format!("{caller:?} asks for {wish:?}\n  {but}"));
-        }
-        if let Err(Unsealed::Refused(Refusal::CeilingExceeded { lease, requested, used, amount, .. })) = reply
-            && matches!(&asked.renews, Some(1))
-        {
-            if !self.oracle.stands_against(*lease, *requested, *used, *amount, now) {
-                return Err(format!("no ceiling stands against {lease}: {reply:?}"));
-            }
-            *self.tally.foretold.entry("ceiling_exceeded").or_insert(0) += 1;
-        }
-        if let Err(Unsealed::Refused(Refusal::ClaimOverCeiling { requested, used, amount, .. })) = reply
-            && let (Wish::ClaimNodes { nodes, until: Some(until), .. }, Some(project)) =
-                (&asked.wish, asked.caller.project)
-        {
-            let figures = (*requested, *used, *amount);
-            if !self.oracle.stands_against_claim(project, (nodes, *until), figures, now) {
-                return Err(format!("no ceiling stands against {:?}: {reply:?}", asked.wish));
-            }
-        }
-        let is_single = matches!(&asked.renews, Some(1));
-        let stated = prepaid::check_refusal(&self.oracle, (&asked.caller, &asked.wish, is_single), reply, now)?;
-        stated.into_iter().for_each(|code| *self.tally.foretold.entry(code).or_insert(0) += 1);
-        if let Foretold::Again { .. } = foretold {
-            *self.tally.foretold.entry("top_up_exists").or_insert(0) += 1;
-        }
-        if let Foretold::Refused(code) = foretold {
-            *self.tally.foretold.entry(code).or_insert(0) += u64::from(!decided_before);
-        }
-        Ok(())
-    }
 }
 
 impl Life<'_> {
     /// Creates the cluster, in the first life.
     pub(crate) fn settle_world(&mut self, dice: &mut Dice) -> Step<bool> {
         for command in requests::world(dice) {
-            let request = Request::new(Identity::default(), command);
-            let mut one = VecDeque::from([(Asked::new(&request, None, None), request)]);
-            while !one.is_empty() {
-                self.decide_first(&mut one);
-                if !self.flush()? {
-                    return Ok(false);
-                }
+            if !self.settle(command)? {
+                return Ok(false);
+            }
+        }
+        for step in 0..apps::FOUNDING {
+            let command = self.now.read(|state| apps::founding(state, step));
+            if !command.map_or(Ok(true), |command| self.settle(command))? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Decides one command of an operator.
+    fn settle(&mut self, command: Command) -> Step<bool> {
+        let request = Request::new(Identity::default(), command);
+        let mut one = VecDeque::from([(Asked::new(&request, None, None), request)]);
+        while !one.is_empty() {
+            self.decide_first(&mut one);
+            if !self.flush()? {
+                return Ok(false);
             }
         }
         Ok(true)
@@ -387,6 +342,10 @@ impl Life<'_> {
                 let request = Request::new(identity, command);
                 requests.push_back((Asked::new(&request, None, facts), request));
             }
+        }
+        if let Some((identity, command)) = self.now.read(|state| apps::any(state, now)) {
+            let request = Request::new(identity, command);
+            requests.push_back((Asked::new(&request, None, None), request));
         }
         if dice.one_in(3) {
             requests.make_contiguous().reverse();

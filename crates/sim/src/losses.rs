@@ -17,7 +17,7 @@ pub(crate) fn instead(state: &State, now: Instant) -> Option<Command> {
     let staging = state.allocations_after(None).filter(|found| found.state == AllocationState::Staging);
     let staging: Vec<AllocationNo> = staging.map(|found| found.number).collect();
     // Few allocations are staging, and not for long.
-    if !dice.one_in(if staging.is_empty() { 150 } else { 8 }) {
+    if !dice.one_in(if staging.is_empty() { 150 } else { 6 }) {
         return None;
     }
     let known: Vec<AllocationNo> = state.allocations_after(None).map(|found| found.number).collect();

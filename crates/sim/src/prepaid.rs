@@ -20,6 +20,9 @@ pub(crate) fn any(state: &State, before: &mut Option<TopUp>, now: Instant) -> Op
     if !dice.one_in(4) {
         return None;
     }
+    if let Some(command) = of_lender(state, now, &mut dice) {
+        return Some(command);
+    }
     let (tenant, project) = owner(state, &mut dice);
     let currency = Currency::new(["EUR", "EUR", "EUR", "EUR", "CHF", "JPY"][dice.index(6)]).expect("three letters");
     Some(match dice.below(11) {
@@ -41,11 +44,34 @@ pub(crate) fn any(state: &State, before: &mut Option<TopUp>, now: Instant) -> Op
     })
 }
 
-/// A tenant or one of its projects, sometimes one that is not.
+/// Often little credit, or a strict policy, for a project that pays for work of another one.
+fn of_lender(state: &State, now: Instant, dice: &mut Dice) -> Option<Command> {
+    let lent = state.allocations_after(None).filter_map(|found| Some((found.tenant, found.spec.source_project?)));
+    let lent: Vec<(TenantNo, ProjectNo)> = lent.collect();
+    if lent.is_empty() || dice.one_in(2) {
+        return None;
+    }
+    let (tenant, payer) = *dice.pick(&lent);
+    let (project, currency) = ((!dice.one_in(4)).then_some(payer), Currency::DEFAULT);
+    if dice.one_in(2) {
+        let amount = Steps(1 + i128::from(dice.below(3_000_000)));
+        return Some(Command::TopUp(TopUp { amount, ..top_up(tenant, project, currency, now, dice) }));
+    }
+    let action = *dice.pick(&[PrepaidAction::Drain, PrepaidAction::Drain, PrepaidAction::Downgrade]);
+    let strict = PrepaidPolicy { window: Span::from_secs(300), low: action, pending: action, ..policy(dice) };
+    Some(Command::PutPrepaidPolicy(PutPrepaidPolicy { tenant, project, currency, policy: strict }))
+}
+
+/// A tenant or one of its projects, often one that lends; sometimes one that is not.
 fn owner(state: &State, dice: &mut Dice) -> (TenantNo, Option<ProjectNo>) {
     let projects: Vec<_> = state.projects().map(|(number, project)| (project.tenant, number)).collect();
     if projects.is_empty() || dice.one_in(30) {
         return (TenantNo(small(dice, 4)), dice.one_in(2).then(|| ProjectNo(small(dice, 8))));
+    }
+    let lent: Vec<_> = state.attachments_after(None).map(|lent| (lent.tenant, lent.source_project)).collect();
+    if !lent.is_empty() && dice.one_in(2) {
+        let (tenant, project) = *dice.pick(&lent);
+        return (tenant, (!dice.one_in(3)).then_some(project));
     }
     let (tenant, project) = *dice.pick(&projects);
     (tenant, dice.one_in(3).then_some(project))

@@ -1,6 +1,6 @@
 //! Random requests from the seed: mostly valid, sometimes invalid.
 
-use crate::{ceilings, claims, gangs, headroom, losses, maintenance, wishes};
+use crate::{apps, ceilings, claims, gangs, headroom, losses, maintenance, wishes};
 use leasehold_engine::command::{
     ConfirmTeardown, LoseNode, NoteEmptyNode, Percent, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant,
     PutUser, ReleaseOne, RenewOne, RequestLease, Revoke, SetPoolAccess,
@@ -232,7 +232,7 @@ fn temporary(put: &mut PutQuota, now: Instant, dice: &mut Dice) {
 
 /// A request, and for lease requests the facts for the oracle.
 pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Command, Option<RequestFacts>) {
-    let (mut identity, command, facts) = if dice.one_in(6) {
+    let (mut identity, mut command, mut facts) = if dice.one_in(6) {
         let (identity, command) = wishes::any(state, now, dice);
         (identity, command, None)
     } else if dice.one_in(10) {
@@ -251,6 +251,7 @@ pub(crate) fn any(state: &State, now: Instant, dice: &mut Dice) -> (Identity, Co
     if let Some((identity, command)) = headroom::instead(state, now) {
         return (identity, command, None);
     }
+    apps::adapt(state, now, &mut identity, &mut command, &mut facts);
     identity.token = wishes::some_token(state, dice);
     (identity, command, facts)
 }
@@ -389,6 +390,8 @@ pub(crate) fn lease_request(state: &State, dice: &mut Dice) -> (Identity, Comman
         labels: labels(dice, 8),
         profile: dice.one_in(3).then(|| profile(dice)),
         app_instance: ceilings::some_app(dice),
+        attachment: None,
+        source_project: None,
     };
     let mut request = RequestLease::of(ClassNo(0), Quanta(1), facts.ttl);
     request.asks = facts.asks.iter().map(|(class, quanta)| (*class, Quanta(*quanta))).collect();

@@ -2,7 +2,7 @@
 
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
-use crate::{claims, events, prepaid_events};
+use crate::{apps_events, claims, events, prepaid_events};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
 use leasehold_model::{Instant, Record};
@@ -33,7 +33,7 @@ pub struct Tally {
     pub kinds: BTreeMap<&'static str, u64>,
     /// Refusals that the oracle predicted, by code.
     pub foretold: BTreeMap<&'static str, u64>,
-    /// Notable events of claims and sensitive work, lost nodes, failed starts and prepaid credit.
+    /// Notable events of claims and sensitive work, lost nodes, failed starts, prepaid credit and app runtimes.
     pub sensitive: BTreeMap<&'static str, u64>,
 }
 
@@ -154,6 +154,7 @@ fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>
     truth.tally.sensitive = claims::notable(&truth.records);
     events::count(&truth.records, &mut truth.tally.sensitive);
     prepaid_events::count(&truth.records, &mut truth.tally.sensitive);
+    apps_events::count(&truth.records, &mut truth.tally.sensitive);
     Ok((truth.tally, truth.records))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
-use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, ReportCondition, UpdateTenant};
+use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, RenewOne, ReportCondition, UpdateTenant};
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut, PrepaidPolicyPut, PrepaidToppedUp};
 use leasehold_model::{
@@ -10,7 +10,10 @@ use leasehold_model::{
     TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
-use leasehold_oracle::{BudgetWishes, Change, QuotaWish, TopUpWish, WindowWish, Wish, Word};
+use leasehold_oracle::{
+    AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, QuotaWish, RenewalWish, TopUpWish,
+    UnitPriceWish, WindowWish, Wish, Word,
+};
 
 /// A command in the oracle's types.
 pub(crate) fn wish(command: &Command) -> Wish {
@@ -137,20 +140,52 @@ pub(crate) fn wish(command: &Command) -> Wish {
             project: put.project,
             put: PrepaidPolicyPut { currency: put.currency, policy: put.policy },
         },
+        Command::PutUsageUnit(put) => Wish::PutUsageUnit { name: put.name.clone(), measure: put.measure },
+        Command::PutUnitPrice(put) => Wish::PutUnitPrice(UnitPriceWish {
+            unit: put.unit,
+            app_type: put.app_type,
+            currency: put.currency,
+            price: put.price,
+            from: put.from,
+        }),
+        Command::PutAppType(put) => Wish::PutAppType(AppTypeWish {
+            app_type: put.app_type,
+            slug: put.slug.clone(),
+            origin: put.origin,
+            units: put.units.clone(),
+        }),
+        Command::DeleteAppType(app_type) => Wish::DeleteAppType(*app_type),
+        Command::PutAppInstance(put) => Wish::PutAppInstance(AppInstanceWish {
+            app_instance: put.app_instance,
+            project: put.project,
+            name: put.name.clone(),
+            app_type: put.app_type,
+            mode: put.mode,
+            scope: put.scope,
+            backend: put.backend,
+        }),
+        Command::DeleteAppInstance(number) => Wish::DeleteAppInstance(*number),
+        Command::MakeAttachment(make) => Wish::MakeAttachment(AttachmentWish {
+            app_instance: make.app_instance,
+            source_project: make.source_project,
+            allocation: make.allocation,
+        }),
+        Command::EndAttachment(number) => Wish::EndAttachment(*number),
+        Command::Renew(renewals) => {
+            let one = |one: &RenewOne| RenewalWish { lease: one.lease, ttl: one.ttl, reports: one.activity.is_some() };
+            Wish::Renew(renewals.iter().map(one).collect())
+        }
         Command::EndCredit(end) => {
             Wish::EndCredit { tenant: end.tenant, project: end.project, currency: end.currency, credit: end.credit }
         }
         #[rustfmt::skip]
-        Command::Request(_) | Command::Renew(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
+        Command::Request(_) | Command::Release(_) | Command::Revoke(_) | Command::Ready(_)
         | Command::Unfence(_) | Command::ReportActivity(_) | Command::PutTenant(_) | Command::PutProject(_) | Command::SetPoolAccess(_)
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
         | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_)
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
         | Command::OpenLedger(_) | Command::PostUsage(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
         | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_) | Command::IssueInvoice(_)
-        | Command::PutUsageUnit(_) | Command::PutUnitPrice(_) | Command::PutAppType(_) | Command::DeleteAppType(_)
-        | Command::PutAppInstance(_) | Command::DeleteAppInstance(_) | Command::MakeAttachment(_)
-        | Command::EndAttachment(_)
         | Command::FinishPeriod(_) | Command::RecordPayment(_) | Command::PutTaxRate(_)
         | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }

@@ -9,9 +9,9 @@ use leasehold_model::body::{
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::{Charge, ChargePolicyPut, Charges, Currency, Decimal, Prices, RateCardPut};
 use leasehold_model::{
-    Activity, AllocationNo, AppInstanceNo, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant, LeaseNo, Name,
-    NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode, TenantNo,
-    TenantSettings, UserNo,
+    Activity, AllocationNo, AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, FORMAT_VERSION, Identity, Instant,
+    LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Reason, Record, ResourceKind, Span, TeardownMode,
+    TenantNo, TenantSettings, UserNo,
 };
 use smallvec::SmallVec;
 
@@ -36,6 +36,8 @@ pub(crate) struct Grant {
     pub(crate) priority: Priority,
     pub(crate) allocation: Option<u64>,
     pub(crate) app_instance: Option<u64>,
+    /// The project that lends it, and pays for it.
+    pub(crate) source: Option<u32>,
     pub(crate) ttl: Span,
 }
 
@@ -55,6 +57,7 @@ pub(crate) fn gpu() -> Grant {
         priority: Priority::Standard,
         allocation: None,
         app_instance: None,
+        source: None,
         ttl: Span::from_secs(3600),
     }
 }
@@ -148,8 +151,8 @@ impl History {
             correlation: None,
             allocation: grant.allocation.map(AllocationNo),
             app_instance: grant.app_instance.map(AppInstanceNo),
-            attachment: None,
-            source_project: None,
+            attachment: grant.source.map(|source| AttachmentNo(u64::from(source))),
+            source_project: grant.source.map(ProjectNo),
             over_soft: SmallVec::new(),
             capped_by: None,
             profile: None,

@@ -179,6 +179,7 @@ impl Story<'_> {
             priority: *self.dice.pick(Priority::ALL),
             allocation: self.dice.one_in(2).then(|| self.dice.below(30)),
             app_instance: self.dice.one_in(3).then(|| self.dice.below(5)),
+            source: self.dice.one_in(3).then(|| tenant * 10 + pick(self.dice, 3)),
             ttl,
         };
         let first = self.history.grant(&grant);

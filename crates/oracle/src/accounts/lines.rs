@@ -51,7 +51,7 @@ impl Accounts {
         let mut cuts: Vec<Instant> = hours.chain(self.cards.iter().map(|card| card.from)).chain([start, end]).collect();
         cuts.retain(|at| *at >= start && *at <= end);
         cuts.sort_unstable();
-        let payer = tenure.source_project.unwrap_or(tenure.project);
+        let payer = tenure.payer();
         for pair in cuts.windows(2).filter(|pair| pair[0] < pair[1]) {
             let (currency, each) = self.price(tenure, pair[0]);
             let key = LineKey {

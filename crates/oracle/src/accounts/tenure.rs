@@ -15,6 +15,7 @@ pub(super) const NO_LEASE: LeaseNo = LeaseNo(u64::MAX);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Tenant,
+    /// The one that pays.
     Project,
     User,
     Pool,
@@ -123,10 +124,14 @@ impl Tenure {
             failed_to_start: false,
         }
     }
+    /// The project to which its usage and its cost belong (SEMANTICS 13).
+    pub fn payer(&self) -> ProjectNo {
+        self.source_project.unwrap_or(self.project)
+    }
     pub fn value(&self, by: By) -> Option<String> {
         match by {
             By::Tenant => Some(self.tenant.0.to_string()),
-            By::Project => Some(self.project.0.to_string()),
+            By::Project => Some(self.payer().0.to_string()),
             By::User => self.user.map(|user| user.0.to_string()),
             By::Pool => Some(self.pool.0.to_string()),
             By::Node => Some(self.node.0.to_string()),

@@ -19,6 +19,8 @@ fn asking(asks: &[(u16, u64)]) -> RequestFacts {
         labels: vec![],
         profile: None,
         app_instance: None,
+        attachment: None,
+        source_project: None,
     }
 }
 

@@ -16,7 +16,7 @@ use crate::from_env;
 use leasehold_engine::Command;
 use leasehold_engine::command::OpenLedger;
 use leasehold_model::ledger::hour_of;
-use leasehold_model::{Instant, Span};
+use leasehold_model::{Body, Instant, Record, Span};
 use settling::Settled;
 use std::collections::BTreeMap;
 use story::{Shelf, Step, Story};
@@ -88,7 +88,7 @@ fn one_step(story: &mut Story) -> Step<()> {
 }
 
 /// Records without which a history says little about the ledger: one of each in at most so many histories.
-const KINDS: [(&str, u64); 18] = [
+const KINDS: [(&str, u64); 19] = [
     ("ledger.posted", 1),
     ("ledger.hour_settled", 1),
     ("ledger.corrected", 1),
@@ -107,7 +107,14 @@ const KINDS: [(&str, u64); 18] = [
     ("prepaid.changed", 2),
     ("prepaid.lapsed", 4),
     ("prepaid.applied", 20),
+    ("lent", 1),
 ];
+
+/// Whether it posts capacity that another project holds.
+fn is_lent(record: &Record) -> bool {
+    let payer = record.identity.project;
+    matches!(&record.body, Body::LedgerPosted(posted) if posted.lines.iter().any(|line| Some(line.key.project) != payer))
+}
 
 /// LEASEHOLD_ACCOUNTS_LEDGER sets the number of histories; LEASEHOLD_ACCOUNTS_TELL prints their records, and with
 /// LEASEHOLD_ACCOUNTS_ASK=1 usage and cost are compared too.
@@ -126,6 +133,7 @@ fn the_ledger_is_what_brute_force_says() {
         }
         for record in &story.records {
             *kinds.entry(record.body.word()).or_default() += 1;
+            *kinds.entry("lent").or_default() += u64::from(is_lent(record));
         }
     }
     println!("{kinds:?}, {told} entries in timelines");

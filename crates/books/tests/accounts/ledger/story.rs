@@ -8,9 +8,7 @@ use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{Journal, MemoryJournal};
 use leasehold_model::body::{BelongsTo, Genesis, Started};
 use leasehold_model::rate::Charge;
-use leasehold_model::{
-    AttachmentNo, Batch, FORMAT_VERSION, Identity, Instant, PoolNo, ProjectNo, RULES_VERSION, Record, Span, TenantNo,
-};
+use leasehold_model::{Batch, FORMAT_VERSION, Identity, Instant, PoolNo, RULES_VERSION, Record, Span};
 use leasehold_oracle::ledger::Audit;
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::{Dice, draw};
@@ -91,6 +89,11 @@ impl Story {
             story.stretch(&mut command);
             // Some of it is invalid.
             let _ = story.operate(command)?;
+        }
+        for step in 0..draw::FOUNDING {
+            if let Some(command) = draw::founding(story.engine.state(), step) {
+                let _ = story.operate(command)?;
+            }
         }
         Ok(story)
     }
@@ -214,48 +217,19 @@ impl Story {
         }
         let mut request = draw::request(self.engine.state(), self.now, &mut self.dice);
         self.stretch(&mut request.command);
-        self.lend(&mut request);
-        if self.deletes_lender(&request.command) {
-            return Ok(());
-        }
-        self.decide(&request).map(drop)
+        self.serve(&mut request);
+        self.decide(&request).map(drop)?;
+        let about_apps = draw::about_apps(self.engine.state(), self.now);
+        about_apps.map_or(Ok(()), |request| self.decide(&request).map(drop))
     }
 
-    /// Whether it deletes a project that lends capacity and has not been posted for it. The engine does not know who lends
-    /// what before attachments exist.
-    fn deletes_lender(&mut self, command: &Command) -> bool {
-        let (mut project, mut tenant) = (None, None);
-        if let Command::DeleteProject(gone) = command {
-            project = Some(*gone);
-        } else if let Command::DeleteTenant(gone) = command {
-            tenant = Some(*gone);
-        } else {
-            return false;
-        }
-        let all = self.engine.state().projects();
-        let meant = all.filter(|(number, found)| Some(*number) == project || Some(found.tenant) == tenant);
-        let of: Vec<ProjectNo> = meant.map(|(number, _)| number).collect();
-        let due = self.audit.due(self.size(), self.now);
-        due.iter().any(|((payer, _), lines)| of.contains(payer) && lines.keys().any(|key| key.project != *payer))
-    }
-
-    /// Some capacity is lent by another project of the tenant, or serves a control plane.
-    fn lend(&mut self, request: &mut Request) {
-        let tenant = request.identity.tenant.unwrap_or(TenantNo(0));
-        let of = self.engine.state().projects().filter(|(_, project)| project.tenant == tenant);
-        let projects: Vec<ProjectNo> = of.map(|(number, _)| number).collect();
-        let dice = &mut self.dice;
-        if projects.is_empty() || !dice.one_in(4) || self.oracle.is_some() {
-            return;
-        }
-        let source = dice.one_in(2).then(|| *dice.pick(&projects));
-        let attachment = dice.one_in(2).then(|| AttachmentNo(dice.below(3)));
-        let control_plane = dice.one_in(3);
+    /// Some capacity serves a control plane.
+    fn serve(&mut self, request: &mut Request) {
+        let control_plane = self.dice.one_in(12);
         if let Command::Request(lease) = &mut request.command {
-            (lease.source_project, lease.attachment, lease.control_plane) = (source, attachment, control_plane);
+            lease.control_plane |= control_plane;
         } else if let Command::SubmitAllocation(submit) = &mut request.command {
-            let spec = &mut submit.spec;
-            (spec.source_project, spec.attachment, spec.control_plane) = (source, attachment, control_plane);
+            submit.spec.control_plane |= control_plane;
         }
     }
 
