@@ -28,6 +28,8 @@ leasehold_model::fields! {
         pub ended_at: Instant,
         /// The sequence of the record that ended it.
         pub ended_by: u64,
+        /// Whether its node was lost since, having been seen last before it ended, so that its end will be corrected.
+        pub is_awaited: bool,
     }
 }
 
@@ -90,6 +92,23 @@ impl Books {
         let claims = self.ended_claims.get(&node).into_iter().flatten();
         ended.claims.extend(claims.filter(|claim| claim.ended_by < loss && claim.ended_at > last_seen.max(claim.from)));
         Ok(ended)
+    }
+
+    /// A node was lost: the ends of claims after it was last seen will be corrected.
+    pub(crate) fn await_corrections(&mut self, node: NodeNo, last_seen: Instant) {
+        for claim in self.ended_claims.get_mut(&node).into_iter().flatten() {
+            claim.is_awaited |= claim.ended_at > last_seen.max(claim.from);
+        }
+    }
+
+    /// A node is running after claims had ended on it: they are billed as they ended, but for those of an earlier loss.
+    pub(crate) fn forget_ended_claims(&mut self, node: NodeNo, which: impl Fn(&EndedClaim) -> bool) {
+        if let Some(claims) = self.ended_claims.get_mut(&node) {
+            claims.retain(|claim| !which(claim));
+            if claims.is_empty() {
+                self.ended_claims.remove(&node);
+            }
+        }
     }
 
     /// Notes that a record corrects the end of a lease.
@@ -196,8 +215,16 @@ impl Books {
         let Claim { tenant, project, sequence, .. } = *claim;
         let Some(user) = claim.user else { return };
         let from = claim.classes.values().next().and_then(|idle| idle.steps.first()).map_or(by.stamp, |step| step.at);
-        let ended =
-            EndedClaim { claim: sequence, tenant, project, user, from, ended_at: by.stamp, ended_by: by.sequence };
+        let ended = EndedClaim {
+            claim: sequence,
+            tenant,
+            project,
+            user,
+            from,
+            ended_at: by.stamp,
+            ended_by: by.sequence,
+            is_awaited: false,
+        };
         self.ended_claims.entry(node).or_default().push(ended);
     }
 }
