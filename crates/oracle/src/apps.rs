@@ -123,9 +123,9 @@ fn named_by(body: &Body) -> Vec<AppInstanceNo> {
 }
 
 impl World {
-    /// Whether app instances are registered before they are named.
+    /// Whether app instances are registered before they are named. Nothing is demanded before a process has started.
     pub(crate) fn has_registry(&self) -> bool {
-        self.rules_version.is_none_or(|version| version >= 6)
+        self.rules_version.is_some_and(|version| version >= 6)
     }
 
     /// After each record: numbers of app instances are above all that were ever named.

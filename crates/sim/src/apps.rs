@@ -40,7 +40,7 @@ pub(crate) fn founding(state: &State, step: u64) -> Option<Command> {
         })),
         2..9 => {
             let project = ProjectNo(u32::try_from(step - 2).expect("small"));
-            dice.one_in(2).then(|| Command::PutAppInstance(of_project(state, project, &mut dice)))
+            (!dice.one_in(3)).then(|| Command::PutAppInstance(of_project(state, project, &mut dice)))
         }
         _ => Some(Command::MakeAttachment(attachment(state, &mut dice))),
     }
@@ -352,8 +352,15 @@ fn of_holder(state: &State, identity: &Identity, dice: &mut Dice) -> Option<AppI
     }
 }
 
+/// Whether a quota of the tenant counts by app instance.
+fn must_name(state: &State, identity: &Identity) -> bool {
+    state
+        .quotas()
+        .any(|quota| Some(quota.scope.tenant) == identity.tenant && quota.scope.further.app_instance.is_some())
+}
+
 fn adapt_request(state: &State, identity: &Identity, request: &mut RequestLease, dice: &mut Dice) {
-    let names_one = request.app_instance.is_some() || dice.one_in(3);
+    let names_one = request.app_instance.is_some() || dice.one_in(3) || must_name(state, identity);
     request.app_instance = names_one.then(|| of_holder(state, identity, dice)).flatten();
     if dice.one_in(100) {
         request.attachment = Some(some_attachment(state, dice));
@@ -368,7 +375,7 @@ fn adapt_submission(state: &State, identity: &mut Identity, submit: &mut SubmitA
     let spec = &mut submit.spec;
     let lent = pick(&attachments(state), dice).filter(|_| !spec.sensitive && dice.one_in(3));
     let Some((lent, owner)) = lent.and_then(|lent| Some((lent, state.app_instance(lent.app_instance)?))) else {
-        let names_one = spec.app_instance.is_some() || dice.one_in(3);
+        let names_one = spec.app_instance.is_some() || dice.one_in(3) || must_name(state, identity);
         spec.app_instance = names_one.then(|| of_holder(state, identity, dice)).flatten();
         if dice.one_in(60) {
             spec.source_project = Some(ProjectNo(small(dice, 6)));

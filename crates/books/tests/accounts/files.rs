@@ -3,7 +3,7 @@
 use crate::asks::Asker;
 use crate::directed::late_loss;
 use crate::history::keys;
-use crate::random::tell;
+use crate::random::{tell, tell_unlent};
 use crate::spice::spiced;
 use crate::{check, from_env};
 use leasehold_books::{BooksError, Dim, Keeper, Opened, Question};
@@ -183,7 +183,7 @@ type Entries = TableDefinition<'static, u64, &'static [u8]>;
 #[test]
 fn entries_that_are_not_theirs_are_noticed() {
     let mut dice = Dice::new(11);
-    let records = tell(13_000, &mut dice);
+    let records = tell_unlent(13_000, &mut dice);
     let folder = tempfile::tempdir().expect("a folder");
     let (sound, path) = (folder.path().join("sound"), folder.path().join("books"));
     let journal = journal_of(&records);
@@ -279,7 +279,7 @@ fn is_not_believed(path: &Path, journal: &MemoryJournal, records: &[Record]) -> 
 #[test]
 fn forged_entries_are_not_believed() {
     let mut dice = Dice::new(12);
-    let records = tell(9_000, &mut dice);
+    let records = tell_unlent(9_000, &mut dice);
     let folder = tempfile::tempdir().expect("a folder");
     let (older, newer) = (folder.path().join("older"), folder.path().join("newer"));
     let (other, path) = (folder.path().join("other"), folder.path().join("books"));

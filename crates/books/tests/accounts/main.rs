@@ -66,7 +66,7 @@ fn compare_reserved(records: &[Record]) -> Result<usize, String> {
 
 /// Checks one seed of the simulator at the end and at some earlier record; returns how often something was reserved.
 fn one_seed(seed: u64) -> usize {
-    let (_, records) = tell_seed(seed, 360).unwrap_or_else(|failure| panic!("{failure}"));
+    let (_, records) = tell_seed(seed, 440).unwrap_or_else(|failure| panic!("{failure}"));
     let reserved = compare_reserved(&records).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
     let mut dice = Dice::new(seed ^ 0x00ac_c075);
     let records = spiced(records, &mut dice);

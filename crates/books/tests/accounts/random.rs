@@ -46,6 +46,8 @@ struct Story<'d> {
     next_node: u32,
     next_card: u32,
     starts: Vec<(Option<u32>, Instant)>,
+    /// Whether some projects pay for what others hold.
+    lends: bool,
     dice: &'d mut Dice,
 }
 
@@ -53,8 +55,17 @@ fn capacity() -> [(u16, u64); 2] {
     [(0, CAPACITY), (1, 1 << 20)]
 }
 
-/// A legal history of about this number of leases.
+/// A legal history of about this number of leases, some of them lent.
 pub(crate) fn tell(leases: u64, dice: &mut Dice) -> Vec<Record> {
+    tell_of(leases, true, dice)
+}
+
+/// The same without payers: so few series that whole segments answer.
+pub(crate) fn tell_unlent(leases: u64, dice: &mut Dice) -> Vec<Record> {
+    tell_of(leases, false, dice)
+}
+
+fn tell_of(leases: u64, lends: bool, dice: &mut Dice) -> Vec<Record> {
     let start = Instant(1_772_323_199_000_000_000 + dice.below(3_000_000_000));
     let mut story = Story {
         history: History::begin(start),
@@ -63,6 +74,7 @@ pub(crate) fn tell(leases: u64, dice: &mut Dice) -> Vec<Record> {
         next_node: 0,
         next_card: 0,
         starts: Vec::new(),
+        lends,
         dice,
     };
     for _ in 0..3 {
@@ -168,6 +180,8 @@ impl Story<'_> {
             1 => Span::from_secs(self.dice.below(86_400)),
             _ => Span(1 + self.dice.below(400_000_000_000)),
         };
+        // From a die of its own, so that the other draws stay as they are.
+        let mut own = Dice::new(self.history.now.0 ^ u64::from(node) << 40);
         let grant = Grant {
             tenant,
             project: tenant * 10 + pick(self.dice, 2),
@@ -179,7 +193,7 @@ impl Story<'_> {
             priority: *self.dice.pick(Priority::ALL),
             allocation: self.dice.one_in(2).then(|| self.dice.below(30)),
             app_instance: self.dice.one_in(3).then(|| self.dice.below(5)),
-            source: self.dice.one_in(3).then(|| tenant * 10 + pick(self.dice, 3)),
+            source: (self.lends && own.one_in(3)).then(|| tenant * 10 + pick(&mut own, 3)),
             ttl,
         };
         let first = self.history.grant(&grant);
