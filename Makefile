@@ -19,7 +19,7 @@ demo:
 # daemon: the program that the tests have built. A client that is generated from the OpenAPI document calls it as well.
 test: need-python need-promtool need-schemathesis need-api-client need-valgrind
 	$(CARGO) fmt --all -- --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --features leasehold-bench/ledger --quiet -- -D warnings
 	$(LIMIT) $(CARGO) test --workspace --quiet
 	python3 -m unittest discover -s tests/second_verifier
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)

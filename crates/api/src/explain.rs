@@ -2,8 +2,10 @@
 
 use crate::ceiling::Money;
 use crate::id::AllocationId;
+use crate::prepaid::FundsText;
 use crate::weights::Weights;
 use crate::{Ttl, When};
+use leasehold_model::PrepaidState;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,6 +61,23 @@ pub struct CeilingChecked {
     /// Amount of the ceiling.
     pub amount: Money,
     /// Result: `within`, `over_soft` or `refused`.
+    pub said: String,
+}
+
+/// Result of checking one account of prepaid credit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct PrepaidChecked {
+    /// Whose credit it is: `tenant` or `project`.
+    pub of: String,
+    /// Currency code of three capital letters, as in ISO 4217.
+    pub currency: String,
+    /// How much is left.
+    pub state: PrepaidState,
+    /// What new work may cost.
+    pub available: FundsText,
+    /// The most that the request can cost up to its deadline.
+    pub requested: Money,
+    /// Result: `within` or `refused`.
     pub said: String,
 }
 
@@ -273,6 +292,9 @@ pub struct Explanation {
     /// Results of the cost ceiling checks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ceilings: Vec<CeilingChecked>,
+    /// Checks of prepaid credit. Empty if the payer has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepaid: Vec<PrepaidChecked>,
     /// Number of the replica that the candidates are for, counted from 1. Each replica is placed with the capacity that
     /// the replicas before it leave. Absent for single leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]

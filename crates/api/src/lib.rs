@@ -77,7 +77,7 @@ pub use code_page::{CodePage, code_pages};
 pub use endpoint::{Endpoint, Method};
 pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
-    NodeExplanation, NodePromise, QueuePlace, QuotaChecked, ReplicaScore, Victim,
+    NodeExplanation, NodePromise, PrepaidChecked, QueuePlace, QuotaChecked, ReplicaScore, Victim,
 };
 pub use id::{AllocationId, BadAllocationId};
 pub use invoice::{

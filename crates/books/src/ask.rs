@@ -52,7 +52,10 @@ pub const NONE: u64 = u64::MAX;
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     pub tenant: Option<TenantNo>,
+    /// Who holds it: for lists of leases.
     pub project: Option<ProjectNo>,
+    /// Who pays for it: for reports of usage and cost, in which a project is what it pays for.
+    pub payer: Option<ProjectNo>,
     /// One of these users: several tenants can have a user of one name.
     pub users: Option<BTreeSet<UserNo>>,
     pub pool: Option<PoolNo>,
@@ -99,6 +102,7 @@ impl Question {
             workload,
             tenant,
             project,
+            payer,
             pool,
             priority,
             tag,
@@ -110,6 +114,7 @@ impl Question {
         let of_nodes = node.is_some() || asks(&[Dim::Node]);
         let of_payers = tenant.is_some()
             || project.is_some()
+            || payer.is_some()
             || pool.is_some()
             || priority.is_some()
             || tag.is_some()
@@ -193,6 +198,7 @@ impl Filter {
         self.takes_class(key.class)
             && self.tenant.is_none_or(|tenant| tenant == key.tenant)
             && self.project.is_none_or(|project| project == key.project)
+            && self.payer.is_none_or(|payer| payer == key.payer)
             && self.pool.is_none_or(|pool| pool == key.pool)
             && self.priority.is_none_or(|priority| priority == key.priority)
             && self.tag.is_none_or(|tag| Some(tag) == key.tag)
@@ -207,6 +213,7 @@ impl Filter {
         self.takes_class(row.class)
             && self.tenant.is_none_or(|tenant| tenant == row.tenant)
             && self.project.is_none_or(|project| project == row.project)
+            && self.payer.is_none_or(|payer| payer == row.payer)
             && self.pool.is_none_or(|pool| pool == row.pool)
             && self.node.is_none_or(|node| node == row.node)
             && self.priority.is_none_or(|priority| priority == row.priority)
@@ -234,8 +241,8 @@ impl Filter {
 }
 
 pub(crate) fn brief(row: &Row) -> Brief {
-    let Row { class, tenant, project, pool, node, priority, by_claim, .. } = *row;
-    Brief { class, tenant, project, pool, node, priority, by_claim }
+    let Row { class, tenant, project, payer, pool, node, priority, by_claim, .. } = *row;
+    Brief { class, tenant, project, payer, pool, node, priority, by_claim }
 }
 
 /// A key, with the value of each dimension from `value`.
@@ -250,7 +257,7 @@ pub(crate) fn key_of(dims: &[Dim], mut value: impl FnMut(Dim) -> u64) -> Key {
 pub(crate) fn payer_key(dims: &[Dim], key: &BillingKey) -> Key {
     key_of(dims, |dim| match dim {
         Dim::Tenant => key.tenant.0.into(),
-        Dim::Project => key.project.0.into(),
+        Dim::Project => key.payer.0.into(),
         Dim::Pool => key.pool.0.into(),
         Dim::Priority => key.priority as u64,
         Dim::Tag => key.tag.map_or(NONE, u64::from),
@@ -262,7 +269,7 @@ pub(crate) fn payer_key(dims: &[Dim], key: &BillingKey) -> Key {
 pub(crate) fn brief_value(dim: Dim, row: &Brief) -> u64 {
     match dim {
         Dim::Tenant => row.tenant.0.into(),
-        Dim::Project => row.project.0.into(),
+        Dim::Project => row.payer.0.into(),
         Dim::Pool => row.pool.0.into(),
         Dim::Node => row.node.0.into(),
         Dim::Priority => row.priority as u64,

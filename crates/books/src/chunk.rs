@@ -35,7 +35,12 @@ impl ChunkHead {
     pub(crate) fn of(rows: &[Row]) -> Self {
         let numbers = || rows.iter().filter(|row| row.is_lease()).map(|row| row.lease.0);
         let mut owners = Owners::default();
-        rows.iter().for_each(|row| owners.add(row.tenant, row.project, row.user));
+        for row in rows {
+            owners.add(row.tenant, row.project, row.user);
+            if row.payer != row.project {
+                owners.add(row.tenant, row.payer, row.user);
+            }
+        }
         Self {
             rows: u32::try_from(rows.len()).expect("a few thousand"),
             earliest: rows.iter().map(|row| row.held.from).min().unwrap_or_default(),
@@ -55,10 +60,10 @@ impl ChunkHead {
     pub(crate) fn may_have(&self, filter: &Filter, window: Window) -> bool {
         self.earliest < window.to
             && self.latest >= window.from
-            && match &filter.users {
-                None => self.owners.may_be(filter.tenant, filter.project, None),
-                Some(users) => users.iter().any(|user| self.owners.may_be(filter.tenant, filter.project, Some(*user))),
-            }
+            && [filter.project, filter.payer].into_iter().all(|project| match &filter.users {
+                None => self.owners.may_be(filter.tenant, project, None),
+                Some(users) => users.iter().any(|user| self.owners.may_be(filter.tenant, project, Some(*user))),
+            })
     }
 }
 
@@ -92,6 +97,8 @@ pub(crate) fn encode(rows: &[Row]) -> Vec<u8> {
     column(&|row| row.class.0.into());
     column(&|row| row.tenant.0.into());
     column(&|row| row.project.0.into());
+    // Nearly always the project itself.
+    column(&|row| optional((row.payer != row.project).then(|| row.payer.0.into())));
     column(&|row| row.pool.0.into());
     column(&|row| row.node.0.into());
     column(&marks);
@@ -155,6 +162,7 @@ pub(crate) struct Chunk {
     class: Column,
     tenant: Column,
     project: Column,
+    lent_by: Column,
     pool: Column,
     node: Column,
     marks: Column,
@@ -206,6 +214,7 @@ impl Chunk {
             class: column()?,
             tenant: column()?,
             project: column()?,
+            lent_by: column()?,
             pool: column()?,
             node: column()?,
             marks: column()?,
@@ -297,6 +306,7 @@ impl Chunk {
             class: ClassNo(narrow(self.class.at(row))),
             tenant: TenantNo(narrow(self.tenant.at(row))),
             project: ProjectNo(narrow(self.project.at(row))),
+            payer: ProjectNo(present(self.lent_by.at(row)).map_or_else(|| narrow(self.project.at(row)), narrow)),
             pool: PoolNo(narrow(self.pool.at(row))),
             node: NodeNo(narrow(self.node.at(row))),
             priority: priority(self.marks.at(row)),
@@ -326,7 +336,7 @@ impl Chunk {
     fn build(&self, row: usize, activity: usize, rare: usize) -> Row {
         let rest = self.rest.as_ref().expect("the chunk was read at this depth");
         let marks = self.marks.at(row);
-        let Brief { class, tenant, project, pool, node, priority, by_claim } = self.brief(row);
+        let Brief { class, tenant, project, payer, pool, node, priority, by_claim } = self.brief(row);
         let name = |place: u64| usize::try_from(place).ok().and_then(|place| rest.names.get(place)).cloned();
         let (held, written) = (self.held(row), self.written(row));
         let rare = self.lives.as_ref().filter(|_| marks & RARE != 0).and_then(|lives| lives.rare.get(rare));
@@ -334,6 +344,7 @@ impl Chunk {
             lease: self.lease(row),
             tenant,
             project,
+            payer,
             user: present(rest.user.at(row)).map(|no| UserNo(narrow(no))),
             pool,
             node,
@@ -389,6 +400,7 @@ pub(crate) struct Brief {
     pub(crate) class: ClassNo,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
+    pub(crate) payer: ProjectNo,
     pub(crate) pool: PoolNo,
     pub(crate) node: NodeNo,
     pub(crate) priority: Priority,

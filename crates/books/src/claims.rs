@@ -62,6 +62,7 @@ impl Claim {
             lease: LeaseNo(u64::MAX),
             tenant: self.tenant,
             project: self.project,
+            payer: self.project,
             user: self.user,
             pool: self.pool,
             node,

@@ -21,6 +21,8 @@ pub(crate) enum Found {
     Denied {
         sequence: u64,
         at: Instant,
+        /// Whether it was an allocation and not a lease that was asked for.
+        of_allocation: bool,
     },
 }
 
@@ -35,6 +37,9 @@ impl RequestPlace {
     pub(crate) const FIRST: Self = Self { tenant: TenantNo(0), sequence: 0 };
 }
 
+/// Marks the denial of a lease in the index, beside its project.
+const OF_A_LEASE: u64 = 1 << 40;
+
 fn hash_of(id: u128) -> u64 {
     let digest: [u8; 32] = Sha256::digest(id.to_be_bytes()).into();
     u64::from_be_bytes(*digest.first_chunk().expect("32 bytes"))
@@ -44,26 +49,29 @@ impl Books {
     /// Adds the request of a record to the index, if it was given an ID.
     pub(crate) fn index_correlation(&mut self, record: &Record) {
         let (index, stories) = (&mut self.correlations, &self.stories.open);
-        let mut add = |id: Option<u128>, sequence: u64, denied: Option<ProjectNo>| {
+        let mut add = |id: Option<u128>, sequence: u64, denied: u64| {
             let (Some(id), Some(tenant)) = (id, record.identity.tenant) else { return };
             // A denial is kept nowhere else, so that its owner and its time are in the index.
-            let (project, at) = denied.map_or((0, 0), |project| (u64::from(project.0) + 1, record.stamp.0));
-            index.add([hash_of(id), tenant.0.into(), sequence, project, at]);
+            let at = if denied == 0 { 0 } else { record.stamp.0 };
+            index.add([hash_of(id), tenant.0.into(), sequence, denied, at]);
         };
+        let owner = record.identity.project.map_or(0, |project| u64::from(project.0) + 1);
         if let Body::AllocationSubmitted(one) = &record.body {
-            add(one.spec.correlation, record.sequence, None);
+            add(one.spec.correlation, record.sequence, 0);
         } else if let Body::AllocationDenied(one) = &record.body {
-            add(one.spec.correlation, record.sequence, record.identity.project);
+            add(one.spec.correlation, record.sequence, owner);
+        } else if let Body::Denied(one) = &record.body {
+            add(one.particulars.correlation, record.sequence, owner | OF_A_LEASE);
         } else if let Body::Granted(one) = &record.body {
             let open = one.allocation.and_then(|allocation| stories.get(&allocation));
             // The leases of an allocation share its ID, and are found with it.
             if open.is_none_or(|story| story.spec.correlation != one.correlation) {
-                add(one.correlation, record.sequence, None);
+                add(one.correlation, record.sequence, 0);
             }
         } else if let Body::AllocationChanged(one) = &record.body {
             let before = stories.get(&one.allocation).and_then(|story| story.spec.correlation);
             if one.spec.correlation != before {
-                add(one.spec.correlation, one.allocation.0, None);
+                add(one.spec.correlation, one.allocation.0, 0);
             }
         }
     }
@@ -97,11 +105,15 @@ impl Books {
         sees: &impl Fn(TenantNo, ProjectNo) -> bool,
     ) -> Result<Option<Found>, BooksError> {
         let [_, tenant, sequence, denied, at] = *key;
-        if let Some(project) = denied.checked_sub(1) {
+        if let Some(project) = (denied & !OF_A_LEASE).checked_sub(1) {
             let owner = (u32::try_from(tenant), u32::try_from(project));
             let (Ok(tenant), Ok(project)) = owner else { return Err(self.store.damage()) };
             let seen = sees(TenantNo(tenant), ProjectNo(project));
-            return Ok(seen.then_some(Found::Denied { sequence, at: Instant(at) }));
+            return Ok(seen.then_some(Found::Denied {
+                sequence,
+                at: Instant(at),
+                of_allocation: denied & OF_A_LEASE == 0,
+            }));
         }
         self.request(Correlation::Given(id), sequence, sees)
     }

@@ -79,6 +79,11 @@ impl Books {
                 self.nodes.lose(n.node, n.last_seen.min(stamp), &mut self.store)?;
                 // A claim on it is not charged from then on.
                 self.serve_idle(n.node, n.last_seen)?;
+                self.await_corrections(n.node, n.last_seen);
+            }
+            // What was awaited and not named was no longer charged.
+            Body::LossSettled(settled) => {
+                self.forget_ended_claims(settled.node, |claim| claim.is_awaited && claim.ended_by < settled.loss);
             }
             Body::NodeReturned(n) => self.set_node(n.node, stamp, |node| node.lost = false)?,
             Body::NodesClaimed(claimed) => {
@@ -92,8 +97,7 @@ impl Books {
             }
             Body::NodeWiped(wiped) => {
                 self.set_node(wiped.node, stamp, |node| node.unclean = false)?;
-                // It was running after they had ended.
-                self.ended_claims.remove(&wiped.node);
+                self.forget_ended_claims(wiped.node, |claim| !claim.is_awaited);
             }
             Body::EndsCorrected(corrected) => {
                 corrected.leases.0.iter().for_each(|lease| self.note_correction(*lease, record));
@@ -101,6 +105,7 @@ impl Books {
             }
             Body::ClaimEndCorrected(corrected) => {
                 self.correct_claim(corrected.claim, corrected.node, record.effective_at)?;
+                self.forget_ended_claims(corrected.node, |claim| claim.claim == corrected.claim);
             },
             Body::QuarantineCleared(cleared) => {
                 self.set_node(cleared.node, stamp, |node| node.unclean = false)?;
@@ -287,7 +292,6 @@ impl Books {
             | Body::QuotaDeleted(_)
             | Body::BurstEnded(_) | Body::QuotaUntilReached(_)
             | Body::WindowPut(_)
-            | Body::LossSettled(_)
             | Body::BudgetsPut(_)
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
@@ -362,6 +366,7 @@ impl Books {
                 lease: LeaseNo(granted.first_lease.0 + i),
                 tenant,
                 project,
+                payer: granted.source_project.unwrap_or(project),
                 user: record.identity.user,
                 pool,
                 node: granted.node,
@@ -493,7 +498,6 @@ fn rare(record: &Record, granted: &Granted) -> Option<Box<Rare>> {
         labels: granted.labels.clone(),
         control_plane: granted.control_plane,
         attachment: granted.attachment,
-        source_project: granted.source_project,
         ..Rare::default()
     };
     (rare != Rare::default()).then(|| Box::new(rare))

@@ -24,9 +24,12 @@ leasehold_model::fields! {
         pub tenant: TenantNo,
         pub project: ProjectNo,
         pub user: UserNo,
+        pub from: Instant,
         pub ended_at: Instant,
         /// The sequence of the record that ended it.
         pub ended_by: u64,
+        /// Whether its node was lost since, having been seen last before it ended, so that its end will be corrected.
+        pub is_awaited: bool,
     }
 }
 
@@ -87,8 +90,25 @@ impl Books {
         let rows = self.leases_of(numbers.into_iter().map(LeaseNo))?.into_iter().map(|(row, _)| row);
         ended.leases.extend(rows.filter(changes));
         let claims = self.ended_claims.get(&node).into_iter().flatten();
-        ended.claims.extend(claims.filter(|claim| claim.ended_by < loss && claim.ended_at > last_seen));
+        ended.claims.extend(claims.filter(|claim| claim.ended_by < loss && claim.ended_at > last_seen.max(claim.from)));
         Ok(ended)
+    }
+
+    /// A node was lost: the ends of claims after it was last seen will be corrected.
+    pub(crate) fn await_corrections(&mut self, node: NodeNo, last_seen: Instant) {
+        for claim in self.ended_claims.get_mut(&node).into_iter().flatten() {
+            claim.is_awaited |= claim.ended_at > last_seen.max(claim.from);
+        }
+    }
+
+    /// A node is running after claims had ended on it: they are billed as they ended, but for those of an earlier loss.
+    pub(crate) fn forget_ended_claims(&mut self, node: NodeNo, which: impl Fn(&EndedClaim) -> bool) {
+        if let Some(claims) = self.ended_claims.get_mut(&node) {
+            claims.retain(|claim| !which(claim));
+            if claims.is_empty() {
+                self.ended_claims.remove(&node);
+            }
+        }
     }
 
     /// Notes that a record corrects the end of a lease.
@@ -194,7 +214,17 @@ impl Books {
     pub(crate) fn note_ended_claim(&mut self, node: NodeNo, claim: &Claim, by: &Record) {
         let Claim { tenant, project, sequence, .. } = *claim;
         let Some(user) = claim.user else { return };
-        let ended = EndedClaim { claim: sequence, tenant, project, user, ended_at: by.stamp, ended_by: by.sequence };
+        let from = claim.classes.values().next().and_then(|idle| idle.steps.first()).map_or(by.stamp, |step| step.at);
+        let ended = EndedClaim {
+            claim: sequence,
+            tenant,
+            project,
+            user,
+            from,
+            ended_at: by.stamp,
+            ended_by: by.sequence,
+            is_awaited: false,
+        };
         self.ended_claims.entry(node).or_default().push(ended);
     }
 }

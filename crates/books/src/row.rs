@@ -86,8 +86,6 @@ fields! {
         /// It runs the control plane of an app instance.
         pub control_plane: bool,
         pub attachment: Option<AttachmentNo>,
-        /// The project that lends its capacity, and pays for it.
-        pub source_project: Option<ProjectNo>,
         /// Records that no other field names.
         pub trail: Vec<TrailStep>,
     }
@@ -109,6 +107,8 @@ pub struct Row {
     pub lease: LeaseNo,
     pub tenant: TenantNo,
     pub project: ProjectNo,
+    /// Who pays: the project, or the one that lends it the capacity. Usage and cost are those of the payer.
+    pub payer: ProjectNo,
     pub user: Option<UserNo>,
     pub pool: PoolNo,
     pub node: NodeNo,
@@ -171,7 +171,7 @@ impl Row {
             pool: self.pool,
             priority: self.priority,
             priced: self.priced(),
-            payer: rare.and_then(|rare| rare.source_project).unwrap_or(self.project),
+            payer: self.payer,
             app_instance: self.app_instance,
             attachment: rare.and_then(|rare| rare.attachment),
             control_plane: self.is_control_plane(),

@@ -17,6 +17,7 @@ words! {
         PreemptionDecided = 52 "preemption.decided",
         ReservationDropped = 53 "reservation.dropped",
         Submitted = 70 "allocation.submitted",
+        LeaseDenied = 41 "lease.denied",
         Denied = 71 "allocation.denied",
         Placed = 72 "allocation.placed",
         Started = 73 "allocation.started",

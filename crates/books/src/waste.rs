@@ -190,6 +190,7 @@ mod tests {
             lease: LeaseNo(1),
             tenant: TenantNo(0),
             project: ProjectNo(0),
+            payer: ProjectNo(0),
             user: None,
             pool: PoolNo(0),
             node: NodeNo(0),

@@ -16,6 +16,8 @@ pub struct Allocation {
     pub number: AllocationNo,
     pub tenant: TenantNo,
     pub project: ProjectNo,
+    /// Who pays: its project, or the one that lends it the capacity.
+    pub payer: ProjectNo,
     pub user: Option<UserNo>,
     pub workload: Option<Name>,
     /// References of the caller, which the grants of its leases carry as well.
@@ -63,12 +65,14 @@ pub struct Hold {
 }
 
 impl Allocation {
-    pub(crate) fn new(record: &Record, submitted: &AllocationSubmitted) -> Option<Self> {
+    /// `lends`: a source project pays for it. Before rules version 6 it was only recorded.
+    pub(crate) fn new(record: &Record, submitted: &AllocationSubmitted, lends: bool) -> Option<Self> {
         let identity = &record.identity;
         Some(Self {
             number: AllocationNo(record.sequence),
             tenant: identity.tenant?,
             project: identity.project?,
+            payer: submitted.spec.source_project.filter(|_| lends).or(identity.project)?,
             user: identity.user,
             workload: identity.workload.clone(),
             hcl_entry: record.hcl_entry.clone(),
@@ -96,11 +100,6 @@ impl Allocation {
     /// The identity that its records carry.
     pub(crate) fn identity(&self) -> Identity {
         identity(self.tenant, self.project, self.user, self.workload.clone())
-    }
-
-    /// Who pays: its project, or the one that lends it the capacity.
-    pub fn payer(&self) -> ProjectNo {
-        self.spec.source_project.unwrap_or(self.project)
     }
 
     /// The user on whose claimed nodes it runs. `None` unless it is sensitive.

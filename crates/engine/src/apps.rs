@@ -10,6 +10,9 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
+/// The rules version from which what is lent counts on the project that lends it.
+pub(crate) const PAYERS_COUNT: u32 = 6;
+
 /// A usage unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unit<'a> {

@@ -110,6 +110,7 @@ impl<'a> Ask<'a> {
             node: found.node,
             submitted_at: found.submitted_at,
             number: found.number,
+            payer: found.payer,
             ..Self::gang(found.tenant, found.project, found.user, &found.spec, now)
         }
     }

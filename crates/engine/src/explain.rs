@@ -12,6 +12,7 @@ use crate::command::RequestLease;
 use crate::decide::admission::RequestContext;
 use crate::placement::{Candidate, Explained};
 use crate::preempt::PossibleEviction;
+use crate::prepaid::PrepaidCheck;
 use crate::queue::{Standing, Waits};
 use crate::refusal::Refusal;
 use crate::view::View;
@@ -56,6 +57,7 @@ pub struct Explanation {
     pub profile: Option<Profile>,
     pub quotas: Vec<QuotaCheck>,
     pub ceilings: Vec<CeilingCheck>,
+    pub prepaid: Vec<PrepaidCheck>,
     /// How many replicas are requested.
     pub replica_count: u32,
     /// The replica that `placement` is for, counted from one. Each replica takes capacity from those after it.
@@ -157,6 +159,7 @@ impl View<'_> {
             profile: ask.profile,
             quotas: self.quota_checks(&ask),
             ceilings: self.ceiling_checks(&ask),
+            prepaid: self.prepaid_checks(&ask),
             replica_count: ask.replicas,
             replica: 1,
             placement: Explained::default(),
@@ -188,6 +191,7 @@ impl View<'_> {
             profile: ask.profile,
             quotas: self.quota_checks(&ask),
             ceilings: self.ceiling_checks(&ask),
+            prepaid: self.prepaid_checks(&ask),
             replica_count: ask.replicas,
             replica: number,
             deciding: deciding(&placement.best).filter(|_| found.denied.is_none()),

@@ -73,7 +73,7 @@ impl State {
         self.allocation(number).is_some_and(|found| {
             let app_instance = found.spec.app_instance;
             found.state.is_placed()
-                && quota.counts_allocation(found.payer(), found.spec.priority, found.user, app_instance)
+                && quota.counts_allocation(found.payer, found.spec.priority, found.user, app_instance)
                 && quota.holder(found.user, app_instance) == holder
         })
     }

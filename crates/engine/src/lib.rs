@@ -78,7 +78,7 @@ pub use naming::{ByNumber, Naming};
 pub use node::{Agent, CapacitySplit, Condition, Node, NodeClass};
 pub use placement::{Candidate, Exclusion, Explained, Placement};
 pub use preempt::PossibleEviction;
-pub use prepaid::{Credit, Prepaid, PrepaidKey, PrepaidScope, PrepaidUse};
+pub use prepaid::{Credit, Prepaid, PrepaidCheck, PrepaidKey, PrepaidScope, PrepaidUse};
 pub use queue::{Positions, Protection, Standing, Standings, WaitReason, Waits};
 pub use quota::{Episode, Quota};
 pub use rate::{ChargePolicy, RateCard};

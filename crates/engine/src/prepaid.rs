@@ -108,6 +108,18 @@ impl Prepaid {
     }
 }
 
+/// The check of one account, for an explanation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrepaidCheck {
+    pub scope: PrepaidScope,
+    pub currency: Currency,
+    pub state: PrepaidState,
+    /// What may still be reserved.
+    pub available: Funds,
+    pub requested: Amount,
+    pub is_refused: bool,
+}
+
 /// What is left of an account at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrepaidUse {
@@ -270,7 +282,7 @@ impl State {
         let committed = self.committed(key, now);
         let spent = Funds::from(account.posted).plus(accrued);
         let available = account.after_postings().minus(committed);
-        Some(PrepaidUse { spent, reserved: committed.minus(accrued), balance, available })
+        Some(PrepaidUse { spent, reserved: committed.minus(accrued).max(Funds::ZERO), balance, available })
     }
 
     /// What accrued since the last posting.
@@ -329,26 +341,33 @@ impl State {
 
     /// Denies what prepaid credit does not cover. What costs nothing is never denied.
     pub(crate) fn judge_prepaid(&self, ask: &Ask<'_>) -> Result<(), DenyCause> {
-        if self.prepaids.is_empty() || ask.claimer.is_some() {
+        if self.prepaids.is_empty() {
             return Ok(());
         }
-        for key in self.prepaids.keys_for(ask.tenant, ask.payer) {
-            let account = self.prepaids.get(key).expect("it was just found");
-            let is_blocked = account.action() >= PrepaidAction::Block;
-            if !is_blocked && !account.must_cover() {
-                continue;
-            }
-            let requested = self.cost_of(ask, key.1);
-            if requested == Amount::ZERO {
-                continue;
-            }
-            let available = self.prepaid_available(key, ask.now);
-            if is_blocked || available < Funds::from(requested) {
-                let of_tenant = matches!(key.0, PrepaidScope::Tenant(_));
-                return Err(DenyCause::Prepaid { of_tenant, state: account.state, available, requested });
+        match self.prepaid_checks(ask).into_iter().find(|check| check.is_refused) {
+            None => Ok(()),
+            Some(PrepaidCheck { scope, state, available, requested, .. }) => {
+                let of_tenant = matches!(scope, PrepaidScope::Tenant(_));
+                Err(DenyCause::Prepaid { of_tenant, state, available, requested })
             }
         }
-        Ok(())
+    }
+
+    /// The accounts that pay for a request, and what each has left for it. Claims pay for what runs on their nodes.
+    pub(crate) fn prepaid_checks(&self, ask: &Ask<'_>) -> Vec<PrepaidCheck> {
+        if self.prepaids.is_empty() || ask.claimer.is_some() {
+            return Vec::new();
+        }
+        let check = |key: PrepaidKey| {
+            let account = self.prepaids.get(key).expect("it was just found");
+            let is_blocked = account.action() >= PrepaidAction::Block;
+            let requested = self.cost_of(ask, key.1);
+            let available = self.prepaid_available(key, ask.now);
+            let lacks = account.must_cover() && available < Funds::from(requested);
+            let is_refused = requested > Amount::ZERO && (is_blocked || lacks);
+            PrepaidCheck { scope: key.0, currency: key.1, state: account.state, available, requested, is_refused }
+        };
+        self.prepaids.keys_for(ask.tenant, ask.payer).into_iter().map(check).collect()
     }
 
     /// The priority of new work: the lowest one where prepaid credit is to be spared.

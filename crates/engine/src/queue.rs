@@ -99,7 +99,7 @@ impl ShapeKey {
             claimer: allocation.claimer(),
             protected: (!allocation.protected_on.is_empty()).then_some(allocation.number),
             project: own_shapes.then_some(allocation.project),
-            payer: own_shapes.then_some(allocation.payer()),
+            payer: own_shapes.then_some(allocation.payer),
             holder: if own_shapes { (allocation.user, spec.app_instance) } else { (None, None) },
         }
     }

@@ -427,7 +427,7 @@ impl Quota {
 
     pub(crate) fn tally_allocation(&mut self, allocation: &Allocation, added: bool) -> bool {
         let (user, app_instance) = (allocation.user, allocation.spec.app_instance);
-        let counts = self.counts_allocation(allocation.payer(), allocation.spec.priority, user, app_instance);
+        let counts = self.counts_allocation(allocation.payer, allocation.spec.priority, user, app_instance);
         if counts {
             self.tallies.change(self.holder(user, app_instance), |tally| {
                 tally.used = if added { tally.used + 1 } else { tally.used - 1 };

@@ -180,7 +180,7 @@ fn request_on_node(spec: &AllocationSpec, node: NodeNo) -> RequestLease {
 }
 
 fn request_of_denial(denied: &Denied) -> RequestLease {
-    let Particulars { sensitive, node, labels, profile, app_instance } = denied.particulars.clone();
+    let Particulars { sensitive, node, labels, profile, app_instance, correlation } = denied.particulars.clone();
     RequestLease {
         pool: denied.pool,
         node,
@@ -190,6 +190,7 @@ fn request_of_denial(denied: &Denied) -> RequestLease {
         labels,
         profile,
         app_instance,
+        correlation,
         ..RequestLease::of(ClassNo(0), Quanta(0), denied.ttl)
     }
 }

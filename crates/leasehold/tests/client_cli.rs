@@ -2,6 +2,8 @@
 
 #[path = "client_cli/alloc.rs"]
 mod alloc;
+#[path = "client_cli/apps.rs"]
+mod apps;
 #[path = "client_cli/books.rs"]
 mod books;
 #[path = "client_cli/ceiling.rs"]

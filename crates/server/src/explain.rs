@@ -13,8 +13,8 @@ use crate::show::{self, whole};
 use leasehold_api as api;
 use leasehold_api::{Ttl, When};
 use leasehold_engine::{
-    Candidate, CeilingCheck, Explanation, Lease, PossibleEviction, QueueStanding, QuotaCheck, QuotaSaid, ReplicaPlace,
-    State,
+    Candidate, CeilingCheck, Explanation, Lease, PossibleEviction, PrepaidCheck, PrepaidScope, QueueStanding,
+    QuotaCheck, QuotaSaid, ReplicaPlace, State,
 };
 use leasehold_model::{
     Amount, CeilingMode, DenyCause, Instant, LeaseNo, LimitKind, NodeNo, PoolNo, Profile, ResourceKind, TenantNo,
@@ -216,6 +216,7 @@ impl Explainer<'_> {
             profile: BTreeMap::new(),
             quotas: Vec::new(),
             ceilings: Vec::new(),
+            prepaid: Vec::new(),
             replica: None,
             replica_count: None,
             replicas: Vec::new(),
@@ -247,6 +248,7 @@ impl Explainer<'_> {
             profile: explained.profile.map_or_else(BTreeMap::new, profile),
             quotas: explained.quotas.iter().map(|check| self.quota(check)).collect(),
             ceilings: explained.ceilings.iter().map(|check| self.ceiling(check)).collect(),
+            prepaid: explained.prepaid.iter().map(prepaid).collect(),
             replica: (is_gang && is_scored).then_some(explained.replica),
             replica_count: is_gang.then_some(explained.replica_count),
             replicas: (1..).zip(&explained.replicas).map(|one| self.replica(one)).collect(),
@@ -266,4 +268,18 @@ fn profile(profile: Profile) -> BTreeMap<String, String> {
     let kinds = ResourceKind::ALL.iter().map(|kind| (kind, profile.of(*kind)));
     let known = kinds.filter(|(_, level)| *level != leasehold_model::Sensitivity::Unused);
     known.map(|(kind, level)| (kind.word().to_owned(), level.word().to_owned())).collect()
+}
+
+fn prepaid(check: &PrepaidCheck) -> api::PrepaidChecked {
+    api::PrepaidChecked {
+        of: match check.scope {
+            PrepaidScope::Tenant(_) => "tenant".to_owned(),
+            PrepaidScope::Project(_) => "project".to_owned(),
+        },
+        currency: check.currency.to_string(),
+        state: check.state,
+        available: api::FundsText(check.available.to_string()),
+        requested: api::Money(check.requested.to_string()),
+        said: if check.is_refused { "refused".to_owned() } else { "within".to_owned() },
+    }
 }

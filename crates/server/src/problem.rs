@@ -160,7 +160,7 @@ pub(crate) fn denied(state: &State, record: &Record, denied: &Denied) -> Problem
     }
 }
 
-/// The tenant and project whose request was denied.
+/// The tenant whose request was denied, and the project that would have paid.
 pub(crate) struct Whose {
     tenant: Option<TenantNo>,
     project: Option<ProjectNo>,

@@ -154,7 +154,10 @@ pub(crate) type Ended = BTreeMap<AllocationNo, api::AllocationState>;
 pub(crate) fn submitted(app: &App, state: &State, sealed: &Sealed, ended: &Ended) -> Result<api::Submitted, Problem> {
     let record = sealed.first();
     if let Body::AllocationDenied(denied) = &record.body {
-        return Err(denial(state, &record.identity, &denied.cause).with("sequence", record.sequence));
+        // Limits are those of whoever pays.
+        let payer =
+            Identity { project: denied.spec.source_project.or(record.identity.project), ..record.identity.clone() };
+        return Err(denial(state, &payer, &denied.cause).with("sequence", record.sequence));
     }
     let Body::AllocationSubmitted(submitted) = &record.body else {
         let detail = format!("The request has an unexpected record ({}).", record.body.word());
@@ -248,7 +251,7 @@ pub(crate) fn waiting(state: &Readers, caller: &Caller, found: &Allocation, now:
                         When(ends_at)
                     )
                 }
-                _ => denial(state, (found.tenant, found.project), &cause).detail.replacen("Tenant", "tenant", 1),
+                _ => denial(state, (found.tenant, found.payer), &cause).detail.replacen("Tenant", "tenant", 1),
             };
             let headroom = if shown.reason == api::WaitReason::Cost { "cost" } else { "quota" };
             format!("waiting for {headroom} headroom: {}", why.trim_end_matches('.'))

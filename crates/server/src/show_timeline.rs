@@ -20,6 +20,7 @@ fn kind_of(kind: StepKind) -> TimelineKind {
         StepKind::Submitted | StepKind::Changed | StepKind::HoldSet | StepKind::HoldCleared => TimelineKind::Request,
         StepKind::Granted
         | StepKind::Denied
+        | StepKind::LeaseDenied
         | StepKind::Placed
         | StepKind::PreemptionDecided
         | StepKind::ReservationDropped
@@ -203,6 +204,10 @@ impl TimelineView<'_> {
                 format!("{} of {tenant}/{project}, {}", outline.number, outline.priority)
             }
             (StepKind::Denied, ..) => "the request can never be met; explain the decision for the reasons".to_owned(),
+            (StepKind::LeaseDenied, ..) => {
+                let number = step.sequence.unwrap_or_default();
+                format!("the request was denied; `leasehold audit replay --sequence {number}` shows why")
+            }
             (StepKind::Placed, _, Some(story)) => {
                 let placed = story.attempts.iter().find(|attempt| Some(attempt.sequence) == step.sequence);
                 placed.map_or_else(String::new, |attempt| {

@@ -8,8 +8,8 @@ use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
 use leasehold_model::allocation::WhenOverQuota;
 use leasehold_model::body::{
-    Body, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported, ReportedLeases,
-    TokenIssued,
+    Body, Correlation, Denied, Granted, NodePut, Nodes, PerPriority, QuotaPut, Renewal, Renewed, Reported,
+    ReportedLeases, TokenIssued,
 };
 use leasehold_model::class::ResourceKind;
 use leasehold_model::hex;
@@ -200,7 +200,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::AgentDetached(agent) => new().named("node", agent.node),
         Body::NodeEmpty(empty) => new().named("node", empty.node).instant("since", empty.since),
         Body::Granted(granted) => grant(new(), directory, record, granted),
-        Body::Denied(denied) => denial(new(), directory, denied),
+        Body::Denied(denied) => denial(new(), directory, record.sequence, denied),
         Body::Renewed(renewed) => new().field("renewals", renewals(directory, renewed)),
         Body::Released(released) => {
             new().field("leases", reports(directory, &released.leases)).field("closed", released.closed)
@@ -430,7 +430,7 @@ fn window<'a>(
     shown.field("window_id", number.0).instant("from", from).instant("until", until).field("reason", text(reason))
 }
 
-fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> Object<'a> {
+fn denial<'a>(shown: Object<'a>, directory: &'a Directory, sequence: u64, denied: &Denied) -> Object<'a> {
     let asks = denied.asks.iter().map(|(class, quanta)| amount(directory, *class, *quanta).done());
     let asked = &denied.particulars;
     shown
@@ -445,6 +445,8 @@ fn denial<'a>(shown: Object<'a>, directory: &'a Directory, denied: &Denied) -> O
         .field("labels", labels(directory, &asked.labels))
         .field("profile", asked.profile.map(placement::profile))
         .named("app_instance", asked.app_instance)
+        .field("correlation_id", correlation_id(directory, Correlation::or_derived(asked.correlation, sequence)))
+        .field("correlation_given", asked.correlation.is_some())
 }
 
 pub(super) fn denial_cause(directory: &Directory, cause: DenyCause) -> Value {

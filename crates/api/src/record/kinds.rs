@@ -165,6 +165,8 @@ pub(super) const KINDS: &[Kind] = &[
             "labels",
             "profile",
             "app_instance",
+            "correlation_id",
+            "correlation_given",
         ],
     ),
     kind("lease.renewed", "Leases were renewed.", &["renewals"]),

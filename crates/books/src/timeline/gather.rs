@@ -67,8 +67,9 @@ impl<'b> Gathered<'b> {
 
     fn add(&mut self, found: Found) -> Result<StoryLines, BooksError> {
         match found {
-            Found::Denied { sequence, at } => {
-                let step = TrailStep { kind: StepKind::Denied, sequence, at, count: 1 };
+            Found::Denied { sequence, at, of_allocation } => {
+                let kind = if of_allocation { StepKind::Denied } else { StepKind::LeaseDenied };
+                let step = TrailStep { kind, sequence, at, count: 1 };
                 self.add_record(step, Request::Denial(sequence), None);
                 Ok(Vec::new())
             }

@@ -198,7 +198,7 @@ impl Asker {
 fn set(filter: &mut Filter, by: By, tenure: &Tenure, books: &Books) -> bool {
     match by {
         By::Tenant => filter.tenant = Some(tenure.tenant),
-        By::Project => filter.project = Some(tenure.payer()),
+        By::Project => filter.payer = Some(tenure.payer()),
         By::User => filter.users = tenure.user.map(|user| [user].into()),
         By::Pool => filter.pool = Some(tenure.pool),
         By::Node => filter.node = Some(tenure.node),

@@ -75,6 +75,7 @@ impl Draft<'_> {
                         labels: request.labels.clone(),
                         profile: request.profile,
                         app_instance: request.app_instance,
+                        correlation: request.correlation,
                     },
                 };
                 self.emit(None, denied, |record| {

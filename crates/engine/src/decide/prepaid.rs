@@ -237,13 +237,13 @@ impl Draft<'_> {
         let found = self.state().allocations_after(None).filter(|found| {
             found.state.is_queued()
                 && found.spec.priority > Priority::Scavenger
-                && self.uses(key, found.tenant, found.payer())
+                && self.uses(key, found.tenant, found.payer)
         });
         let waiting: Vec<AllocationNo> = found.map(|found| found.number).collect();
         for allocation in waiting {
             let Some(found) = self.state().allocation(allocation) else { continue };
             let (identity, mut spec) = (found.identity(), found.spec.clone());
-            self.state().lower(&mut spec, found.tenant, found.payer());
+            self.state().lower(&mut spec, found.tenant, found.payer);
             self.emit_for(&identity, AllocationChanged { allocation, spec });
         }
     }

@@ -193,7 +193,7 @@ impl Draft<'_> {
         if found.leases > 0 {
             return Err(Refusal::ProjectHasLeases { project });
         }
-        if self.state().has_allocations(|allocation| allocation.project == project || allocation.payer() == project) {
+        if self.state().has_allocations(|allocation| allocation.project == project || allocation.payer == project) {
             return Err(Refusal::ProjectHasAllocations { project });
         }
         if self.state().has_claims(|claim| claim.project == project) {

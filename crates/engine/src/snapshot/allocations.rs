@@ -37,6 +37,7 @@ fn put_one(a: &Allocation, out: &mut Vec<u8>) {
     a.number.put(out);
     a.tenant.put(out);
     a.project.put(out);
+    a.payer.put(out);
     a.user.put(out);
     a.workload.put(out);
     a.hcl_entry.put(out);
@@ -107,6 +108,7 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
         number: Field::get(r)?,
         tenant: Field::get(r)?,
         project: Field::get(r)?,
+        payer: Field::get(r)?,
         user: Field::get(r)?,
         workload: Field::get(r)?,
         hcl_entry: Field::get(r)?,
@@ -156,7 +158,8 @@ fn get_one(r: &mut Reader<'_>) -> Result<Allocation, BadSnapshot> {
 
 /// Checks that an allocation is possible in the state.
 fn check(state: &State, found: &Allocation) -> Result<(), BadSnapshot> {
-    if state.project(found.project).is_none_or(|project| project.tenant != found.tenant) {
+    let of_tenant = |project| state.project(project).is_some_and(|project| project.tenant == found.tenant);
+    if !of_tenant(found.project) || !of_tenant(found.payer) {
         return bad("an allocation without a project of its tenant");
     }
     if found.state.is_over() || found.number.0 >= state.size {

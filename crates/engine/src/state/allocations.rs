@@ -2,6 +2,7 @@
 
 use super::{State, entry_mut};
 use crate::allocation::{Allocation, Hold};
+use crate::apps::PAYERS_COUNT;
 use crate::follow::Follower;
 use crate::lease::{Lease, Phase};
 use crate::queue::ShapeKey;
@@ -34,10 +35,10 @@ impl State {
         to: &mut impl Follower,
     ) -> Folded {
         let number = AllocationNo(record.sequence);
-        let new = Allocation::new(record, submitted);
+        let new = Allocation::new(record, submitted, self.follows_rules(PAYERS_COUNT));
         let new = new.ok_or("an allocation without a tenant or a project")?;
         self.tenant(new.tenant).ok_or("no such tenant")?;
-        self.project(new.project).ok_or("no such project")?;
+        self.project(new.project).and(self.project(new.payer)).ok_or("no such project")?;
         let key = self.queue.key(&new);
         self.queue.add(&key, &new);
         to.waits(number);

@@ -1,6 +1,7 @@
 //! The fold: how each kind of record changes the state. Records carry their outcome, so nothing is decided here.
 
 use super::{FoldError, LastUse, Project, Settings, State, Table, User, entry, entry_mut};
+use crate::apps::PAYERS_COUNT;
 use crate::ceiling::CeilingScope;
 use crate::command::{key_scope, payload_hash};
 use crate::custody::Custody;
@@ -464,7 +465,8 @@ impl State {
         owner.leases += members;
         let tag = owner.tag;
         entry_mut(&mut self.projects, project.0).ok_or("no such project")?.leases += members;
-        let payer = granted.source_project.unwrap_or(project);
+        let lends = granted.rules_version >= PAYERS_COUNT;
+        let payer = granted.source_project.filter(|_| lends).unwrap_or(project);
         if payer != project {
             entry_mut(&mut self.projects, payer.0).ok_or("no such project")?.leases += members;
         }

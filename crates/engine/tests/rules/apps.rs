@@ -434,7 +434,13 @@ fn instances_go_with_their_tenant() {
         4 op delete tenant b
         5 op unapp slurm
         ",
-        expect![[r#""#]],
+        expect![[r#"
+            1 refused: app_in_use
+            2 tenant-0 tenant.deleted
+            3 refused: app_in_use
+            4 tenant-1 tenant.deleted
+            5 - app_type.deleted
+        "#]],
     );
 }
 

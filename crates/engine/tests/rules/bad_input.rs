@@ -1,7 +1,7 @@
 //! What cannot stand: each has its own code, says what to do, and leaves no trace (`World::decide`
 //! checks the last after every refusal).
 
-use crate::support::{STAGE, Story, with_instances};
+use crate::support::{STAGE, Story, lines, with_instances};
 use expect_test::expect;
 use leasehold_engine::Refusal;
 use std::collections::BTreeSet;
@@ -23,10 +23,8 @@ fn cases() -> Vec<(&'static str, String, String)> {
     let leases: Vec<String> = (0..1025).map(|n| format!("#{n}")).collect();
     let labels: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
     let cards: Vec<String> = (100..164).map(|from| format!("1 op card from={from}")).collect();
-    let quotas = (0..256).map(|n| format!("0 op quota q{n} a core hard={n} by-app={n}"));
-    let quotas: Vec<String> = std::iter::once(with_instances(256)).chain(quotas).collect();
-    let ceilings = (0..1000).map(|app| format!("0 op ceiling a hard=1 app={app}"));
-    let ceilings: Vec<String> = std::iter::once(with_instances(1000)).chain(ceilings).collect();
+    let quotas = with_instances(256) + &lines(256, |n| format!("0 op quota q{n} a core hard={n} by-app={n}"));
+    let ceilings = with_instances(1000) + &lines(1000, |app| format!("0 op ceiling a hard=1 app={app}"));
     let classes: Vec<String> = (0..1021).map(|n| format!("0 op class c{n}")).collect();
     let plain = |what, line: &str| (what, String::new(), line.to_owned());
     let after = |what, before: &str, line: &str| (what, before.to_owned(), line.to_owned());
@@ -121,7 +119,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         after("no change", "1 op agent n1 instance=1", "10 op condition n1 generation=1"),
         plain("detaching nobody", "10 op detach n1"),
         plain("a node seen in the future", "10 op lose n1 seen=11"),
-        ("257 quotas", quotas.join("\n"), "10 op quota q a core hard=1".to_owned()),
+        ("257 quotas", quotas, "10 op quota q a core hard=1".to_owned()),
         plain("a burst ceiling below its base", "10 op quota q a core burst=10..9/60s"),
         plain("a burst of no length", "10 op quota q a core burst=9..10/0s"),
         plain("quanta of no class", "10 op quota q a hard=1"),
@@ -236,7 +234,7 @@ fn cases() -> Vec<(&'static str, String, String)> {
         plain("a ceiling on another tenant", "10 a ceiling b hard=1"),
         after("a ceiling in another currency", "1 op ceiling a hard=1", "10 op ceiling a hard=1 currency=CHF"),
         plain("deleting a ceiling that is not there", "10 op uncap a app=4"),
-        ("1001 ceilings", ceilings.join("\n"), "10 op ceiling a hard=1".to_owned()),
+        ("1001 ceilings", ceilings, "10 op ceiling a hard=1".to_owned()),
         after("a renewal beyond the ceiling", "1 op ceiling a hard=0.5", "10 a renew #0 ttl=4000s"),
         plain("a user in another tenant", "10 a user b/x"),
         plain("a quota for another tenant", "10 a quota q b core hard=1"),

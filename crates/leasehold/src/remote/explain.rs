@@ -40,6 +40,7 @@ pub(super) fn text(session: &Session, explanation: &Explanation) -> String {
     .text(session.paint);
     section(&mut out, session, "quotas", quotas(explanation));
     section(&mut out, session, "cost ceilings", ceilings(explanation));
+    section(&mut out, session, "prepaid credit", prepaid(explanation));
     if let Some(decided) = &explanation.decided {
         let what = match explanation.outcome.as_str() {
             "evicted" | "evicts" => "victims",
@@ -240,6 +241,25 @@ fn ceilings(explanation: &Explanation) -> Option<Table> {
         table.row([of, spent, reserved, requested, amount, currency, mode, said]);
     }
     (!explanation.ceilings.is_empty()).then_some(table)
+}
+
+fn prepaid(explanation: &Explanation) -> Option<Table> {
+    let headings = [
+        ("of the", Align::Left),
+        ("state", Align::Left),
+        ("available", Align::Right),
+        ("requested", Align::Right),
+        ("", Align::Left),
+        ("result", Align::Left),
+    ];
+    let mut table = Table::new(&headings);
+    for check in &explanation.prepaid {
+        let [available, requested] =
+            [&check.available.0, &check.requested.0].map(|money| one_amount(money, &check.currency));
+        let (of, currency) = (check.of.clone(), check.currency.clone());
+        table.row([of, check.state.to_string(), available, requested, currency, check.said.clone()]);
+    }
+    (!explanation.prepaid.is_empty()).then_some(table)
 }
 
 fn candidates(explanation: &Explanation) -> Option<Table> {

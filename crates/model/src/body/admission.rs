@@ -239,6 +239,8 @@ pub struct Particulars {
     pub labels: Vec<(Name, Name)>,
     pub profile: Option<Profile>,
     pub app_instance: Option<AppInstanceNo>,
+    /// The correlation ID that the caller gave. No decision depends on it; the request is found by it.
+    pub correlation: Option<u128>,
 }
 
 impl Particulars {
@@ -249,6 +251,7 @@ impl Particulars {
             !self.labels.is_empty(),
             self.profile.is_some(),
             self.app_instance.is_some(),
+            self.correlation.is_some(),
         ])
     }
 
@@ -271,6 +274,9 @@ impl Particulars {
         if let Some(no) = self.app_instance {
             no.put(out);
         }
+        if let Some(id) = self.correlation {
+            id.put(out);
+        }
     }
 
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -279,7 +285,7 @@ impl Particulars {
             return Ok(particulars);
         }
         let flags = r.varint()?;
-        if flags == 0 || flags >> 5 != 0 {
+        if flags == 0 || flags >> 6 != 0 {
             return Err(DecodeError::BadCode { field: "denial flags", code: flags });
         }
         let bit = |n: u32| flags >> n & 1 == 1;
@@ -295,6 +301,9 @@ impl Particulars {
         }
         if bit(4) {
             particulars.app_instance = Some(Field::get(r)?);
+        }
+        if bit(5) {
+            particulars.correlation = Some(Field::get(r)?);
         }
         Ok(particulars)
     }

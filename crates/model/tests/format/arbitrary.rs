@@ -229,13 +229,15 @@ fn labels() -> impl Strategy<Value = Vec<(Name, Name)>> {
     vec((names(), names()), 0..4)
 }
 fn particulars() -> impl Strategy<Value = Particulars> {
-    (any::<bool>(), option::of(nodes()), labels(), option::of(profiles()), option::of(u64s())).prop_map(
-        |(sensitive, node, labels, profile, app)| Particulars {
+    let named = (option::of(u64s()), option::of(any::<u128>()));
+    (any::<bool>(), option::of(nodes()), labels(), option::of(profiles()), named).prop_map(
+        |(sensitive, node, labels, profile, (app, correlation))| Particulars {
             sensitive,
             node,
             labels,
             profile,
             app_instance: app.map(AppInstanceNo),
+            correlation,
         },
     )
 }

@@ -392,6 +392,8 @@ fn every_kind_has_these_bytes() {
             ac010000faed51728618a6010007ac02040129
         167 attachment.ended
             ad010000faed51728618a7010007
+        41 lease.denied
+            ae010000faed5172861829000101010046f12e03010105010202200000000000000000000000005f0c1b3e
     "#]].assert_eq(&shown);
 }
 

@@ -86,7 +86,7 @@ fn grants_and_denials_are_bounded() {
     let with = |tail: &[u8]| [&denied(1), tail].concat();
     assert!(Denied::from_bytes(&with(&[1])).is_ok());
     assert!(matches!(refused::<Denied>(&with(&[0])), BadCode { .. }), "nothing else, written out");
-    assert!(matches!(refused::<Denied>(&with(&[0x20])), BadCode { .. }), "flag 5");
+    assert!(matches!(refused::<Denied>(&with(&[0x40])), BadCode { .. }), "flag 6");
     assert!(matches!(refused::<Denied>(&with(&[4, 0])), Forbidden(_)), "no labels, written out");
 }
 

@@ -438,6 +438,7 @@ fn later_bodies() -> Vec<Body> {
                 labels: vec![(name("disk"), name("nvme"))],
                 profile: Some(profile()),
                 app_instance: Some(AppInstanceNo(10)),
+                correlation: None,
             },
             ..denied(DenyCause::Quota { quota: QuotaNo(5), used: 1, requested: 2, limit: 2 })
         }

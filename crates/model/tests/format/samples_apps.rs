@@ -45,5 +45,10 @@ pub(super) fn bodies() -> Vec<Body> {
         }
         .into(),
         AttachmentEnded { attachment: AttachmentNo(7) }.into(),
+        Denied {
+            particulars: Particulars { correlation: Some(0x5f0c_1b3e), ..Particulars::default() },
+            ..super::denied(DenyCause::Quota { quota: QuotaNo(5), used: 1, requested: 2, limit: 2 })
+        }
+        .into(),
     ]
 }

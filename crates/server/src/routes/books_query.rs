@@ -91,7 +91,7 @@ fn confine(caller: &Caller, filter: &mut Filter) -> Result<(), Problem> {
     };
     if own {
         filter.tenant = filter.tenant.or(caller.tenant);
-        filter.project = filter.project.or(caller.project);
+        filter.payer = filter.payer.or(caller.project);
         if filter.tenant.is_none() {
             return Err(codes::TENANT_NEEDED.problem("The token belongs to no tenant."));
         }
@@ -136,7 +136,7 @@ impl BooksQuery {
         self.filter.tenant = self.found(K::Tenant, tenant)?;
         let of = self.filter.tenant;
         let project = asked("project").map(|text| (text, names::project(state, caller, of, text)));
-        self.filter.project = self.found(K::Project, project)?;
+        self.filter.payer = self.found(K::Project, project)?;
         let users = asked("user").map(|text| (text, names::users(state, caller, of, text)));
         self.filter.users = self.found(K::User, users)?;
         let apps = asked("app_instance").map(|text| (text, names::app_instance(state, caller, of, text)));
@@ -191,7 +191,7 @@ impl BooksQuery {
             let number = u32::try_from(long).unwrap_or(u32::MAX);
             match absent.kind {
                 NamedKind::Tenant => filter.tenant = Some(TenantNo(number)),
-                NamedKind::Project => filter.project = Some(ProjectNo(number)),
+                NamedKind::Project => filter.payer = Some(ProjectNo(number)),
                 NamedKind::User => filter.users = Some([UserNo(number)].into()),
                 NamedKind::Pool => filter.pool = Some(PoolNo(number)),
                 NamedKind::Node => filter.node = Some(NodeNo(number)),

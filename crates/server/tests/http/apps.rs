@@ -23,7 +23,7 @@ async fn by(world: &World, role: Role, method: Method, path: &str, body: Option<
 
 #[tokio::test(flavor = "multi_thread")]
 async fn units_prices_and_apps_are_kept() {
-    let world = World::new().await;
+    let world = World::furnished().await;
     let units = world.get("/api/v1/usage-units").await.expect(200);
     let names: Vec<&str> =
         units["usage_units"].as_array().expect("a list").iter().filter_map(|unit| unit["name"].as_str()).collect();
@@ -69,7 +69,7 @@ async fn units_prices_and_apps_are_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn runtimes_belong_to_their_tenant_and_those_of_the_platform_to_all() {
-    let world = World::new().await;
+    let world = World::furnished().await;
     let admin = |method, path: &'static str, body| by(&world, Role::TenantAdmin, method, path, body);
     let mine = json!({ "name": "ray-dev", "project": "physics-main", "app": "slurm", "runtime_backend": "ray" });
     let put = admin(Method::Post, "/api/v1/app-instances", Some(mine.clone())).await.expect(201);
@@ -185,7 +185,7 @@ async fn lent_capacity_is_paid_by_the_project_that_lends_up_to_the_invoice() {
 async fn internal_apps_and_others_use_the_same_calls() {
     let mut told: Vec<Vec<Value>> = Vec::new();
     for (slug, origin) in [("slurm", "internal"), ("batch", "third_party")] {
-        let world = World::new().await;
+        let world = World::furnished().await;
         let first = world.get("/api/v1/about").await.expect(200)["size"].as_u64().unwrap_or(0);
         let units = json!(["job_hours"]);
         let app = json!({ "slug": format!("{slug}-story"), "origin": origin, "usage_units": units });

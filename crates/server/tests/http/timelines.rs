@@ -123,3 +123,18 @@ async fn a_token_sees_only_its_own_part_of_a_timeline() {
     }
     ledger.world.stop().await;
 }
+
+/// A request that is denied at once is found by the ID that it gave.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_denied_lease_is_found_by_its_id() {
+    let ledger = Ledger::open().await;
+    let request = json!({ "tenant": "physics", "project": "physics-main", "ttl": "30m", "correlation_id": ID,
+        "asks": [{ "class": "h100", "quantity": 8 }] });
+    ledger.world.post("/api/v1/leases", request).await.expect(409);
+    let found = told(&ledger, Role::TenantAdmin, ID).await;
+    assert_eq!(events(&found), ["lease.denied"], "{found:#}");
+    let step = &found["steps"][0];
+    assert_eq!(step["kind"], "decision");
+    assert!(step["text"].as_str().is_some_and(|text| text.contains("audit replay --sequence")), "{step}");
+    ledger.world.stop().await;
+}

@@ -13,7 +13,16 @@ fn every_kind_of_record_is_there() {
     let found: BTreeSet<&str> =
         all.iter().flat_map(|frozen| &frozen.records).map(|record| record.body.word()).collect();
     // Kinds of a later version: journals that hold them are frozen with the version that brings them.
-    let later: [&str; 0] = [];
+    let later = [
+        "usage_unit.put",
+        "unit_price.put",
+        "app_type.put",
+        "app_type.deleted",
+        "app_instance.put",
+        "app_instance.deleted",
+        "attachment.made",
+        "attachment.ended",
+    ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");
     }

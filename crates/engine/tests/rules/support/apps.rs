@@ -21,6 +21,11 @@ pub(crate) fn with_instances(n: u64) -> String {
     std::iter::once("0 op app slurm\n".to_owned()).chain(instances).collect()
 }
 
+/// So many lines of a story.
+pub(crate) fn lines(n: u64, line: impl Fn(u64) -> String) -> String {
+    (0..n).map(line).collect::<Vec<_>>().join("\n")
+}
+
 impl Story {
     fn unit(&self, text: &str) -> UnitNo {
         self.world.state().unit_named(text).map_or(UnitNo(999), |unit| unit.number)

@@ -197,7 +197,7 @@ fn recount_allocations(quota: &Quota, state: &State) -> u64 {
     let placed = state.allocations_after(None).filter(|found| found.state.is_placed());
     let counted = placed.filter(|found| {
         found.tenant == scope.tenant
-            && scope.project.is_none_or(|project| project == found.payer())
+            && scope.project.is_none_or(|project| project == found.payer)
             && scope.priority.is_none_or(|priority| priority == found.spec.priority)
     });
     counted.count() as u64

@@ -13,7 +13,7 @@ mod tell;
 mod values;
 mod world;
 
-pub(crate) use apps::with_instances;
+pub(crate) use apps::{lines, with_instances};
 pub(crate) use random_scope::quota_scope;
 pub(crate) use script::{STAGE, Story, check, check_on};
 pub(crate) use world::{World, name};
