@@ -1,6 +1,7 @@
 //! `leasehold events` and `leasehold audit records`.
 
 use super::failure::Failed;
+use super::interrupt::Interrupt;
 use super::record_lines::{print_record, print_some};
 use super::session::Session;
 use crate::cli::events::{EventsArgs, RecordsArgs};
@@ -48,6 +49,7 @@ async fn follow(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
         let what = what.split_once("; ").map_or(what.as_str(), |(what, _)| what);
         term::say(&format!("leasehold: {what}; connecting again in {}\n", time_format::span(pause)));
     };
+    let mut interrupt = Interrupt::listen()?;
     let mut events = session.client.events(&filter)?.on_break(on_break);
     loop {
         tokio::select! {
@@ -56,7 +58,7 @@ async fn follow(session: &Session, args: &EventsArgs) -> Result<(), Failed> {
                     return Ok(());
                 }
             }
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            () = interrupt.wait() => return Ok(()),
         }
     }
 }

@@ -16,6 +16,7 @@ mod failure;
 mod figures;
 mod forecast;
 mod foreground;
+mod interrupt;
 mod invoice;
 mod key;
 mod lease;

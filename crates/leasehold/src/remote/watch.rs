@@ -1,6 +1,7 @@
 //! `--watch`: repeats a query on the terminal until Ctrl-C.
 
 use super::failure::{Failed, plain};
+use super::interrupt::Interrupt;
 use super::session::Session;
 use crate::output::print_on;
 use crate::problem::Problem;
@@ -50,6 +51,7 @@ pub(super) async fn watch_lines(
     }
     // Query once before switching the screen, so that errors in the query are printed normally.
     let mut answer = ask().await?;
+    let mut interrupt = Interrupt::listen()?;
     let mut trouble = None;
     let _screen = AlternateScreen::enter()?;
     loop {
@@ -58,11 +60,11 @@ pub(super) async fn watch_lines(
         }
         tokio::select! {
             () = tokio::time::sleep(EVERY) => {}
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            () = interrupt.wait() => return Ok(()),
         }
         let asked = tokio::select! {
             asked = ask() => asked,
-            _ = tokio::signal::ctrl_c() => return Ok(()),
+            () = interrupt.wait() => return Ok(()),
         };
         match asked {
             Ok(lines) => (answer, trouble) = (lines, None),
