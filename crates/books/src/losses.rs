@@ -149,7 +149,7 @@ impl Books {
             if !head.meets(after) {
                 continue;
             }
-            let chunk = self.chunk(number, Depth::Rows).map_err(|_| "a chunk cannot be read")?;
+            let chunk = self.chunk(number, Depth::Lives).map_err(|_| "a chunk cannot be read")?;
             let found = chunk.rows().enumerate().filter(|(_, row)| is_idle(row));
             places.extend(found.map(|(row, _)| number * CHUNK_ROWS + row));
         }

@@ -4,7 +4,7 @@ use crate::world::{World, at};
 use leasehold_engine::Command;
 use leasehold_engine::command::{ClaimNodes, OpenLedger, PostUsage, Revoke, SettleHour};
 use leasehold_model::rate::{Charge, Charges};
-use leasehold_model::{AppInstanceNo, NodeNo, Priority, Reason, Span};
+use leasehold_model::{NodeNo, Priority, Reason, Span};
 use smallvec::smallvec;
 
 /// Issue 15: a lease 10:20-12:10 with a price change at 11:00, posted hourly, whose node is declared lost at 12:30 with
@@ -146,11 +146,12 @@ fn residuals_are_carried_from_hour_to_hour() {
 fn lines_tell_app_instances_and_the_control_plane_apart() {
     let mut world = World::new();
     world.wait("10:00");
+    let runtime = Some(world.runtime(0));
     world.lease(0, 0, 7, 1800, |request| {
-        request.app_instance = Some(AppInstanceNo(3));
+        request.app_instance = runtime;
         request.control_plane = true;
     });
-    world.lease(0, 0, 7, 1800, |request| request.app_instance = Some(AppInstanceNo(3)));
+    world.lease(0, 0, 7, 1800, |request| request.app_instance = runtime);
     world.lease(1, 1, 7, 3600, |_| {});
     world.wait("11:00").settle();
     let lines: Vec<_> = world
@@ -168,7 +169,7 @@ fn lines_tell_app_instances_and_the_control_plane_apart() {
         .collect();
     assert_eq!(
         lines,
-        ["project-0 Some(3) false 18.000000", "project-0 Some(3) true 18.000000", "project-1 None false 36.000000"]
+        ["project-0 Some(0) false 18.000000", "project-0 Some(0) true 18.000000", "project-1 None false 36.000000"]
     );
     world.check();
 }
@@ -179,9 +180,11 @@ fn lines_tell_app_instances_and_the_control_plane_apart() {
 fn an_interrupted_settlement_is_continued() {
     let mut world = World::new();
     world.wait("10:00").settle();
-    for app in 0..3 {
-        world.lease(0, 0, 1, 7200, |request| request.app_instance = Some(AppInstanceNo(app)));
-        world.lease(1, 1, 1, 7200, |request| request.app_instance = Some(AppInstanceNo(app)));
+    for _ in 0..3 {
+        for tenant in [0, 1] {
+            let runtime = Some(world.runtime(tenant));
+            world.lease(tenant, tenant, 1, 7200, |request| request.app_instance = runtime);
+        }
     }
     world.wait("11:00");
     let settlement = world.books.next_settlement().expect("readable").expect("an hour is over");

@@ -3,16 +3,17 @@
 
 use leasehold_books::{Books, Entry, EntryQuestion, Keeper};
 use leasehold_engine::command::{
-    CorrectEntry, EndedClaim, EndedLease, LoseNode, OpenLedger, PutChargePolicy, PutClass, PutNode, PutPool,
-    PutProject, PutRateCard, PutTenant, PutUser, ReleaseOne, RequestLease, SettleHour, SettleLoss,
+    CorrectEntry, EndedClaim, EndedLease, LoseNode, OpenLedger, PutAppInstance, PutAppType, PutChargePolicy, PutClass,
+    PutNode, PutPool, PutProject, PutRateCard, PutTenant, PutUser, ReleaseOne, RequestLease, SettleHour, SettleLoss,
 };
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_model::body::{BelongsTo, CorrectedLine, Genesis, PerPriority, Started};
 use leasehold_model::rate::{Charges, Currency, Decimal, Prices};
 use leasehold_model::{
-    Account, Batch, ClassNo, ClassSpec, EntryId, FORMAT_VERSION, Identity, Instant, LeaseNo, Leg, Month, Name, NodeNo,
-    PoolNo, Priority, ProjectNo, Quanta, RULES_VERSION, Record, ResourceKind, Span, Steps, Strategy, TeardownMode,
-    TenantNo, TenantSettings, UserNo,
+    Account, AppInstanceNo, AppOrigin, AppTypeNo, Batch, ClassNo, ClassSpec, ControlPlaneScope, EntryId,
+    FORMAT_VERSION, Identity, Instant, LeaseNo, Leg, Month, Name, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo,
+    Quanta, RULES_VERSION, Record, ResourceKind, RuntimeBackend, Span, Steps, Strategy, TeardownMode, TenantNo,
+    TenantSettings, UserNo,
 };
 use smallvec::smallvec;
 
@@ -158,6 +159,28 @@ impl World {
             project: Some(ProjectNo(tenant)),
             user: Some(UserNo(tenant)),
             ..Identity::default()
+        }
+    }
+
+    /// Registers another runtime of a tenant.
+    pub(crate) fn runtime(&mut self, tenant: u32) -> AppInstanceNo {
+        if self.engine.state().app_types().next().is_none() {
+            let (slug, origin) = (name("slurm"), AppOrigin::Internal);
+            self.ok(Command::PutAppType(PutAppType { app_type: None, slug, origin, units: Vec::new() }));
+        }
+        let all = self.engine.state().app_instances_after(None).count();
+        let sequence = self.ok(Command::PutAppInstance(PutAppInstance {
+            app_instance: None,
+            project: ProjectNo(tenant),
+            name: name(&format!("runtime-{all}")),
+            app_type: AppTypeNo(0),
+            mode: OperatingMode::TenantDedicated,
+            scope: ControlPlaneScope::Project,
+            backend: RuntimeBackend::Slurm,
+        }));
+        match &self.records[usize::try_from(sequence).expect("small")].body {
+            leasehold_model::Body::AppInstancePut(put) => put.app_instance,
+            other => panic!("no runtime: {other:?}"),
         }
     }
 
