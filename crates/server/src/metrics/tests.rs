@@ -3,15 +3,14 @@ use crate::config::Rate;
 use expect_test::expect;
 use leasehold_cell::{CellOptions, ManualClock, Sealed, StartOptions};
 use leasehold_engine::command::{
-    LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, RequestLease, Revoke,
+    LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RequestLease, Revoke,
 };
 use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, Keys, MemoryJournal};
 use leasehold_model::body::PerPriority;
 use leasehold_model::{
-    AppInstanceNo, ClassNo, ClassSpec, HolderScope, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo,
-    PoolNo, ProjectNo, Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo,
-    TenantSettings, TokenNo,
+    ClassNo, ClassSpec, HolderScope, Identity, Instant, LeaseNo, LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo,
+    Quanta, QuotaScope, Reason, ResourceKind, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TokenNo, UserNo,
 };
 use smallvec::smallvec;
 use std::collections::BTreeSet;
@@ -262,9 +261,12 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
         let put = PutTenant { tenant: None, settings: TenantSettings::named(name(&format!("tenant-{tenants}"))) };
         scene.operate(Command::PutTenant(put));
         let tenant = TenantNo(u32::try_from(tenants).expect("few"));
-        for app in 0..128 {
+        for user in 0..128 {
+            scene.operate(Command::PutUser(PutUser { user: None, tenant, name: name(&format!("user-{user}")) }));
             let mut scope = QuotaScope::of_tenant(tenant);
-            scope.further.app_instance = Some(HolderScope::One(AppInstanceNo(app)));
+            let users = scene.cell.now().read(|state| state.users().count());
+            let last = UserNo(u32::try_from(users - 1).expect("few"));
+            scope.further.user = Some(HolderScope::One(last));
             let put = PutQuota::new(None, scope, Measure::Leases, LimitKind::Hard { limit: 0 });
             scene.operate(Command::PutQuota(put));
         }
