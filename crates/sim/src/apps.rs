@@ -312,26 +312,26 @@ pub(crate) fn adapt(
     facts: &mut Option<RequestFacts>,
 ) {
     let mut dice = own_die(state, now, &format!("{identity:?}{command:?}"));
-    match command {
-        Command::Request(request) => {
-            adapt_request(state, identity, request, &mut dice);
-            if let Some(facts) = facts {
-                facts.app_instance = request.app_instance;
-                (facts.attachment, facts.source_project) = (request.attachment, request.source_project);
-            }
+    if let Command::Request(request) = command {
+        adapt_request(state, identity, request, &mut dice);
+        if let Some(facts) = facts {
+            facts.app_instance = request.app_instance;
+            (facts.attachment, facts.source_project) = (request.attachment, request.source_project);
         }
-        Command::SubmitAllocation(submit) => adapt_submission(state, identity, submit, &mut dice),
-        Command::PutQuota(put) if put.quota.is_none() => {
-            if let Some(HolderScope::One(app)) = &mut put.scope.further.app_instance {
-                *app = of_tenant(state, put.scope.tenant, &mut dice).unwrap_or(*app);
-            }
-        }
-        Command::PutCeiling(put) if put.app_instance.is_some() => {
-            let tenant = tenant_of(state, put.project);
-            put.app_instance = tenant.and_then(|tenant| of_tenant(state, tenant, &mut dice)).or(put.app_instance);
-        }
-        Command::IssueToken(issue) => adapt_token(state, issue, &mut dice),
-        _ => {}
+    } else if let Command::SubmitAllocation(submit) = command {
+        adapt_submission(state, identity, submit, &mut dice);
+    } else if let Command::PutQuota(put) = command
+        && put.quota.is_none()
+        && let Some(HolderScope::One(app)) = &mut put.scope.further.app_instance
+    {
+        *app = of_tenant(state, put.scope.tenant, &mut dice).unwrap_or(*app);
+    } else if let Command::PutCeiling(put) = command
+        && put.app_instance.is_some()
+    {
+        let tenant = tenant_of(state, put.project);
+        put.app_instance = tenant.and_then(|tenant| of_tenant(state, tenant, &mut dice)).or(put.app_instance);
+    } else if let Command::IssueToken(issue) = command {
+        adapt_token(state, issue, &mut dice);
     }
 }
 

@@ -14,6 +14,7 @@ mod samples_apps;
 mod samples_ledger;
 #[path = "samples_queue.rs"]
 mod samples_queue;
+pub(crate) use samples_apps::tenant_with_contact;
 
 /// 2026-01-01T00:00:00Z.
 pub(crate) const NEW_YEAR: Instant = Instant::from_secs(1_767_225_600);
@@ -554,12 +555,6 @@ fn derived() -> Option<BelongsTo> {
 
 fn ceiling(app_instance: Option<AppInstanceNo>, amount: Amount, mode: CeilingMode) -> CeilingPut {
     CeilingPut { project: ProjectNo(2), app_instance, amount, currency: Currency::DEFAULT, mode }
-}
-
-/// With a field that was added to the kind after its first records were sealed.
-pub(crate) fn tenant_with_contact() -> TenantPut {
-    let contact = Some(name("ops@physics.example"));
-    TenantPut { tenant: TenantNo(1), settings: TenantSettings { contact, ..TenantSettings::named(name("physics")) } }
 }
 
 /// A record of every kind, one after the other.

@@ -1,6 +1,7 @@
 //! Samples of the registry of app runtimes.
 
 use super::{NEW_YEAR, name};
+use leasehold_model::TenantSettings;
 use leasehold_model::app::FIRST_SITE_UNIT;
 use leasehold_model::body::*;
 use leasehold_model::rate::{Currency, Decimal};
@@ -51,4 +52,10 @@ pub(super) fn bodies() -> Vec<Body> {
         }
         .into(),
     ]
+}
+
+/// With a field that was added to the kind after its first records were sealed.
+pub(crate) fn tenant_with_contact() -> TenantPut {
+    let contact = Some(name("ops@physics.example"));
+    TenantPut { tenant: TenantNo(1), settings: TenantSettings { contact, ..TenantSettings::named(name("physics")) } }
 }

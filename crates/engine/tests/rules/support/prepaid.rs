@@ -18,6 +18,8 @@ use leasehold_model::{
 };
 use std::fmt::Write;
 
+pub(super) const VERBS: &[&str] = &["ledger", "topup", "prepaid", "endcredit", "posted", "settled", "adjusted"];
+
 const HOUR: u64 = 3_600_000_000_000;
 
 impl Story {

@@ -4,8 +4,7 @@
 //! is applied first. WHO is `op`, a tenant (`a`, in its project of the same name) or a tenant and a
 //! project (`a/p`). Leases are `#0`, `#1`, … in the order they were granted; `#0(60s,20s,140)` reports
 //! 60 s covered, 20 s active and 140 busy quantum-seconds. Quantities are written as people do.
-//! Allocations are `@1`, `@2`, … in the order they were submitted.
-//! `token=0` asks under the first token that was issued. `show leases|capacity|quotas|ceilings|tenants|tokens|agents|prices` prints the state; a line with only a time lets it pass.
+//! Allocations are `@1`, `@2`, … in the order they were submitted; `token=0` asks under the first token that was issued. `show leases|capacity|quotas|ceilings|tenants|tokens|agents|prices` prints the state; a line with only a time lets it pass.
 
 use super::World;
 use super::tell::{Names, tell};
@@ -392,9 +391,7 @@ impl Story {
             "card" => Command::PutRateCard(self.put_card(line)),
             "policy" => Command::PutChargePolicy(self.put_policy(line)),
             "ceiling" => Command::PutCeiling(self.put_ceiling(line)),
-            "ledger" | "topup" | "prepaid" | "endcredit" | "posted" | "settled" | "adjusted" => {
-                self.prepaid(verb, line)
-            }
+            verb if super::prepaid::VERBS.contains(&verb) => self.prepaid(verb, line),
             verb if super::apps::VERBS.contains(&verb) => self.registry(verb, line),
             "uncap" => Command::DeleteCeiling(self.delete_ceiling(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
