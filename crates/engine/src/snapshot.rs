@@ -583,7 +583,11 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
     };
     let named = Named { workload: Field::get(r)?, correlation: Field::get(r)? };
     lease.named = (named != Named::default()).then(|| Arc::new(named));
-    lease.payer = Option::<ProjectNo>::get(r)?.unwrap_or(lease.project);
+    let lent_by = Option::<ProjectNo>::get(r)?;
+    if lent_by == Some(lease.project) {
+        return Err(BadSnapshot::Inconsistent("a lease that its own project lends"));
+    }
+    lease.payer = lent_by.unwrap_or(lease.project);
     Ok(lease)
 }
 
