@@ -8,6 +8,7 @@ mod apps;
 mod ceilings;
 mod consistency;
 mod custody;
+mod gone;
 mod keys;
 mod ledger;
 mod losses;
@@ -22,7 +23,7 @@ use crate::node::{Agent, Condition, Node, NodeClass};
 use crate::overage::{OVERAGE_MAX, Overage};
 use crate::quota::{Episode, Quota};
 use crate::rate::{ChargePolicy, RateCard};
-use crate::state::{GONE_KEPT, Gone, Pool, Project, State, Tenant, User, class_no, entry, entry_mut};
+use crate::state::{GONE_KEPT, Pool, Project, State, Tenant, User, class_no, entry, entry_mut};
 use crate::token::{Token, Tokens};
 use leasehold_model::body::QuotaPut;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
@@ -133,7 +134,7 @@ impl State {
             pool.put(&mut out);
             access.put(&mut out);
         }
-        put_table(&self.gone, &mut out, put_gone);
+        put_table(&self.gone, &mut out, gone::put);
         allocations::put(&self.allocations, &mut out);
         ledger::put(&self.ledger, &mut out);
         prepaid::put(&self.prepaids, &mut out);
@@ -226,7 +227,7 @@ impl State {
         if !state.meters_are_sound() {
             return Err(BadSnapshot::Inconsistent("usage is counted for leases that do not exist"));
         }
-        state.gone = get_table(r, |_, r| get_gone(r))?;
+        state.gone = get_table(r, |_, r| gone::get(r))?;
         if !(state.gone.is_empty() || state.gone.len() == GONE_KEPT) {
             return Err(BadSnapshot::Inconsistent("the list of closed leases has the wrong length"));
         }
@@ -589,15 +590,4 @@ fn get_lease(r: &mut Reader<'_>) -> Result<Lease, BadSnapshot> {
     }
     lease.payer = lent_by.unwrap_or(lease.project);
     Ok(lease)
-}
-
-fn put_gone(g: &Gone, out: &mut Vec<u8>) {
-    g.lease.put(out);
-    g.tenant.put(out);
-    g.phase.put(out);
-    g.at.put(out);
-}
-
-fn get_gone(r: &mut Reader<'_>) -> Result<Gone, BadSnapshot> {
-    Ok(Gone { lease: Field::get(r)?, tenant: Field::get(r)?, phase: Field::get(r)?, at: Field::get(r)? })
 }
