@@ -91,6 +91,13 @@ impl Apps {
         self.next_instance = self.next_instance.max(number.0.saturating_add(1));
     }
 
+    /// Whether another instance has the name: of the tenant or, for one of the platform, of the platform.
+    pub(crate) fn is_taken(&self, name: &Name, tenant: TenantNo, of_platform: bool, by: AppInstanceNo) -> bool {
+        let own = self.names.get(&(tenant, name.clone()));
+        let shared = self.platform_names.get(name).filter(|_| of_platform);
+        own.into_iter().chain(shared).any(|other| *other != by)
+    }
+
     pub(crate) fn insert(&mut self, instance: AppInstance) {
         self.note_instance(instance.number);
         self.remove(instance.number);
@@ -169,10 +176,6 @@ impl State {
     pub fn app_instance_named(&self, tenant: TenantNo, name: &Name) -> Option<&AppInstance> {
         let own = self.apps.names.get(&(tenant, name.clone()));
         self.app_instance(*own.or_else(|| self.apps.platform_names.get(name))?)
-    }
-    /// The instance of the platform with that name.
-    pub fn platform_instance_named(&self, name: &Name) -> Option<&AppInstance> {
-        self.app_instance(*self.apps.platform_names.get(name)?)
     }
 
     /// An attachment that has not ended.

@@ -9,6 +9,7 @@ use leasehold_model::{
     UnitNo, UserNo,
 };
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
 /// A valid name, to find or filter by.
 pub(crate) fn name(what: &str, text: &str) -> Result<Name, Problem> {
@@ -49,13 +50,7 @@ pub(crate) fn optional_text(what: &str, text: Option<&str>) -> Result<Option<Nam
 }
 
 /// The number that a text of digits stands for. Objects whose names consist of digits can be found by number only.
-pub(crate) fn digits(text: &str) -> Option<u32> {
-    let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    text.parse().ok().filter(|_| plain)
-}
-
-/// The same for objects whose numbers can be longer.
-pub(crate) fn long_digits(text: &str) -> Option<u64> {
+pub(crate) fn digits<N: FromStr>(text: &str) -> Option<N> {
     let plain = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|_| plain)
 }
@@ -155,7 +150,7 @@ pub(crate) fn app_instance(
             }
         }
     };
-    let found = match long_digits(text) {
+    let found = match digits(text) {
         Some(number) => state.app_instance(AppInstanceNo(number)),
         None => by_name().transpose()?,
     };
@@ -216,7 +211,7 @@ pub(crate) fn users(
     of: Option<TenantNo>,
     text: &str,
 ) -> Result<BTreeSet<UserNo>, Problem> {
-    if of.or(caller.tenant).is_some() || digits(text).is_some() {
+    if of.or(caller.tenant).is_some() || digits::<u32>(text).is_some() {
         return user(state, caller, of, text).map(|user| [user].into());
     }
     let visible = || state.users().filter(|(_, user)| caller.sees_tenant(user.tenant));
@@ -229,7 +224,7 @@ pub(crate) fn users(
 }
 
 pub(crate) fn class(state: &State, text: &str) -> Result<ClassNo, Problem> {
-    let number = digits(text).and_then(|n| u16::try_from(n).ok()).map(ClassNo).or_else(|| state.class_named(text));
+    let number = digits(text).map(ClassNo).or_else(|| state.class_named(text));
     number
         .filter(|number| state.class(*number).is_some())
         .ok_or_else(|| not_found("class", text, state.classes().map(|(_, class)| class.name.as_str())))

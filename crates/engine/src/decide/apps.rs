@@ -121,11 +121,7 @@ impl Draft<'_> {
                     .ok_or(Refusal::Numbers)?
             }
         };
-        let shares_names =
-            |other: &AppInstance| other.tenant == tenant || of_platform && other.scope == ControlPlaneScope::Platform;
-        let is_rival =
-            |other: &AppInstance| other.number != app_instance && other.name == put.name && shares_names(other);
-        if state.app_instances_after(None).any(is_rival) {
+        if state.apps.is_taken(&put.name, tenant, of_platform, app_instance) {
             return Err(Refusal::NameTaken);
         }
         let PutAppInstance { project, app_type, mode, scope, backend, .. } = *put;

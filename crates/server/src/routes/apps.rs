@@ -2,6 +2,7 @@
 
 use super::ledger_scope::{bad, currency};
 use super::page::page;
+use super::rates::now;
 use super::tenancy::{changed, find_owner_project};
 use crate::context::{Answer, Context, json};
 use crate::{names, show, show_apps};
@@ -12,13 +13,8 @@ use leasehold_api::{
 use leasehold_engine::command::{PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 use leasehold_engine::{AppInstance, Command, State};
 use leasehold_model::{
-    AppInstanceNo, AppTypeNo, Body, ControlPlaneScope, Instant, OperatingMode, UnitNo, rate::Decimal as Exact,
+    AppInstanceNo, AppTypeNo, Body, ControlPlaneScope, OperatingMode, UnitNo, rate::Decimal as Exact,
 };
-
-/// The instant that decides what is in force: records may be stamped slightly ahead of the clock.
-fn now(context: &Context, state: &State) -> Instant {
-    context.app.time().max(state.last_stamp())
-}
 
 pub(super) async fn list_usage_units(context: Context) -> Answer {
     let listed = context

@@ -43,7 +43,7 @@ pub(super) fn find<'s>(state: &'s State, caller: &Caller, number: AttachmentNo) 
 fn number(context: &Context) -> Result<AttachmentNo, Problem> {
     let text = context.subject();
     let digits = text.strip_prefix("attachment-").unwrap_or(text);
-    names::long_digits(digits).map(AttachmentNo).ok_or_else(|| {
+    names::digits(digits).map(AttachmentNo).ok_or_else(|| {
         let detail = "An attachment is given by its number, such as 7 or attachment-7.";
         codes::BAD_ID.problem(detail).with("field", "attachment")
     })

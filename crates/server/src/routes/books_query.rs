@@ -221,7 +221,7 @@ impl BooksQuery {
             (NamedKind::Pool | NamedKind::Node | NamedKind::AppType | NamedKind::Unit, _) => true,
             (NamedKind::Project | NamedKind::User | NamedKind::AppInstance, None) => false,
         };
-        let is_meant = |number: u64, object: &NamedObject| match names::long_digits(&absent.text) {
+        let is_meant = |number: u64, object: &NamedObject| match names::digits::<u64>(&absent.text) {
             Some(wanted) => wanted == number,
             None => object.name.as_str() == absent.text,
         };

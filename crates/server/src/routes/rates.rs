@@ -14,7 +14,7 @@ use leasehold_engine::{Command, State};
 use leasehold_model::{Body, Instant};
 
 /// The instant that decides what is in force: records may be stamped slightly ahead of the clock.
-fn now(context: &Context, state: &State) -> Instant {
+pub(super) fn now(context: &Context, state: &State) -> Instant {
     context.app.time().max(state.last_stamp())
 }
 
