@@ -104,7 +104,7 @@ fn deleted(
     sees: impl Fn(u32, &NamedObject) -> bool,
     problem: Problem,
 ) -> Result<u32, Problem> {
-    let is_meant = |number: u32, object: &NamedObject| match names::digits(text) {
+    let is_meant = |number: u32, object: &NamedObject| match names::digits::<u32>(text) {
         Some(wanted) => wanted == number,
         None => object.name.as_str() == text,
     };
