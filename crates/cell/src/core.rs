@@ -60,8 +60,10 @@ pub struct Core {
     headroom_bytes: u64,
     /// The largest number of records in one batch.
     batch_records_max: u32,
-    /// A jump of the wall clock that is not recorded yet.
-    jumped: Option<Instant>,
+    /// Jumps of the wall clock that are not recorded yet.
+    unrecorded: Vec<ClockJump>,
+    /// Jumps of the wall clock that nobody was told of yet.
+    untold: Vec<ClockJump>,
 }
 
 impl Core {
@@ -73,7 +75,16 @@ impl Core {
         headroom_bytes: u64,
         batch_records_max: u32,
     ) -> Self {
-        Self { engine, journal, clock, stamper, headroom_bytes, batch_records_max, jumped: None }
+        Self {
+            engine,
+            journal,
+            clock,
+            stamper,
+            headroom_bytes,
+            batch_records_max,
+            unrecorded: Vec::new(),
+            untold: Vec::new(),
+        }
     }
 
     pub fn journal(&self) -> &Arc<dyn Journal> {
@@ -91,11 +102,16 @@ impl Core {
     pub(crate) fn stamper(&self) -> &Stamper {
         &self.stamper
     }
-    /// Whether the wall clock was set since the last call. The jump is recorded when there is room for it.
-    pub fn notice_clock(&mut self) -> Option<ClockJump> {
-        let jump = self.stamper.jumped(&*self.clock)?;
-        self.jumped = Some(jump.wall);
-        Some(jump)
+    /// Whether the wall clock was set since the last call. The next tick records the jump if there is room for it.
+    pub fn notice_clock(&mut self) -> bool {
+        let jump = self.stamper.jumped(&*self.clock);
+        self.unrecorded.extend(jump);
+        self.untold.extend(jump);
+        jump.is_some()
+    }
+    /// The jumps of the wall clock since the last call, recorded or not.
+    pub fn take_jumps(&mut self) -> Vec<ClockJump> {
+        std::mem::take(&mut self.untold)
     }
     /// When the next timer or heartbeat may be due.
     pub fn next_due(&self) -> Instant {
@@ -163,7 +179,7 @@ impl Core {
             return false;
         }
         self.notice_clock();
-        if let Some(wall_clock) = self.jumped.take() {
+        for ClockJump { wall: wall_clock, .. } in std::mem::take(&mut self.unrecorded) {
             self.own(now, Command::NoticeClockJump(NoticeClockJump { wall_clock }), &mut pending.batch);
         }
         if now >= self.engine.state().last_stamp().saturating_add(HEARTBEAT) {
@@ -289,6 +305,7 @@ pub(crate) fn sealed_before(journal: &dyn Journal, first: u64) -> Result<Records
 mod tests {
     use super::*;
     use crate::clock::ManualClock;
+    use crate::open::StartOptions;
     use leasehold_journal::{Keys, MemoryJournal};
 
     /// What `/readyz` says must be what happens to commands, to the last byte.
@@ -309,5 +326,24 @@ mod tests {
             seen[usize::from(too_full)] = true;
         }
         assert_eq!(seen, [true; 2]);
+    }
+
+    /// The decider may notice one jump while it waits and the next one only when it records the first.
+    #[test]
+    fn each_jump_of_the_wall_clock_is_told_and_recorded_whoever_notices_it() {
+        let keys = Arc::new(Keys::new("test.example.net", &[1; 32]).expect("a valid origin"));
+        let journal = MemoryJournal::new(Arc::clone(&keys));
+        journal.prepare().expect("there is room");
+        let clock = Arc::new(ManualClock::at(Instant::from_secs(1_000)));
+        let options = StartOptions::new("test".parse().expect("a name"), keys.public_keys()[0]);
+        let (mut core, _, _) = Core::open(Arc::new(journal), clock.clone(), &options).expect("it opens");
+        let mut pending = Pending::<()>::new();
+        clock.set_wall(Instant::from_secs(5_000));
+        assert!(core.notice_clock() && !core.notice_clock());
+        clock.set_wall(Instant::from_secs(2_000));
+        assert!(core.tick(&mut pending, 0));
+        let walls: Vec<Instant> = core.take_jumps().into_iter().map(|jump| jump.wall).collect();
+        assert_eq!(walls, [Instant::from_secs(5_000), Instant::from_secs(2_000)]);
+        assert_eq!((pending.batch.count(), core.take_jumps()), (2, Vec::new()));
     }
 }

@@ -310,8 +310,7 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
                 if writer_wants || waiting.stopping || (can_decide && work) {
                     break;
                 }
-                if let Some(jump) = core.notice_clock() {
-                    shared.clock_jumped(jump);
+                if core.notice_clock() {
                     break;
                 }
                 let silent = watch.next_due(core.engine().state().settings().node_timeout);
@@ -342,6 +341,9 @@ fn decider(shared: &Shared, mut core: Core, to_writer: &SyncSender<Batchful>, re
         }
         core.decide(&mut requests, &mut pending, in_flight);
         core.tick(&mut pending, in_flight);
+        for jump in core.take_jumps() {
+            shared.clock_jumped(jump);
+        }
         if !pending.is_empty() {
             let idle = shared.queue.lock().writer_idle;
             if idle {
