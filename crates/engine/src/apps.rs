@@ -69,6 +69,15 @@ pub struct Attachment {
     pub made_at: Instant,
 }
 
+/// An attachment that has ended: usage of what was lent may still be reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndedAttachment {
+    pub(crate) tenant: TenantNo,
+    pub(crate) app_instance: AppInstanceNo,
+    pub(crate) source_project: ProjectNo,
+    pub(crate) at: Instant,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Apps {
     /// Those that the site defines.
@@ -81,6 +90,8 @@ pub(crate) struct Apps {
     /// Those that have not ended.
     pub(crate) attachments: BTreeMap<AttachmentNo, Attachment>,
     pub(crate) next_attachment: u64,
+    /// Those that have ended, as long as usage can be reported for them.
+    pub(crate) ended: BTreeMap<AttachmentNo, EndedAttachment>,
     /// Instances by name. Those of the platform are found by all tenants.
     names: BTreeMap<(TenantNo, Name), AppInstanceNo>,
     platform_names: BTreeMap<Name, AppInstanceNo>,
@@ -123,6 +134,13 @@ impl Apps {
         let gone: Vec<AppInstanceNo> = self.instances.values().filter(own).map(|instance| instance.number).collect();
         gone.into_iter().for_each(|number| drop(self.remove(number)));
         self.attachments.retain(|_, attachment| attachment.tenant != tenant);
+        self.ended.retain(|_, attachment| attachment.tenant != tenant);
+    }
+
+    /// To which instance an attachment lends or lent, and who.
+    pub(crate) fn lender(&self, number: AttachmentNo) -> Option<(AppInstanceNo, ProjectNo)> {
+        let live = self.attachments.get(&number).map(|live| (live.app_instance, live.source_project));
+        live.or_else(|| self.ended.get(&number).map(|ended| (ended.app_instance, ended.source_project)))
     }
 }
 

@@ -370,6 +370,7 @@ mod apps;
 mod ledger;
 mod nodes;
 mod prepaid;
+mod usage;
 pub use apps::{MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 pub use ledger::{
     AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
@@ -377,6 +378,7 @@ pub use ledger::{
 };
 pub use nodes::{ClaimNodes, EndedClaim, EndedLease, LoseNode, ReportWipe, ReserveNodes, SettleLoss};
 pub use prepaid::{EndCredit, PutPrepaidPolicy, TopUp};
+pub use usage::RecordUsage;
 
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }
@@ -483,6 +485,7 @@ commands! {
     /// A project lends to a shared runtime.
     90 MakeAttachment(MakeAttachment) "make_attachment",
     91 EndAttachment(AttachmentNo) "end_attachment",
+    92 RecordUsage(RecordUsage) "record_usage",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

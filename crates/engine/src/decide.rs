@@ -26,6 +26,7 @@ mod rates;
 mod renewal;
 mod tenancy;
 mod timers;
+mod usage;
 mod windows;
 
 pub(crate) use access::TOO_MANY_APPS;
@@ -42,8 +43,9 @@ use crate::scheduler::Scheduler;
 use crate::sealed::{Sealed, Sequences};
 use crate::state::State;
 use crate::timer::{Entry, Timers};
+use crate::usage::UsageIndex;
 use crate::view::View;
-use leasehold_model::body::{self, Body, Genesis, Started};
+use leasehold_model::body::{self, Body, Genesis, Started, UsageKey};
 use leasehold_model::limits::LEASES_PER_RECORD_MAX;
 use leasehold_model::{AllocationNo, Batch, Identity, Instant, LeaseNo, NodeNo, Record, TenantNo};
 use smallvec::SmallVec;
@@ -56,6 +58,7 @@ pub struct Engine {
     placement: Placement,
     scheduler: Scheduler,
     keys: KeyIndex,
+    usage_ids: UsageIndex,
 }
 
 /// The records of one command while it is being decided.
@@ -101,7 +104,8 @@ impl Engine {
     pub fn new(state: State) -> Self {
         let (timers, placement, scheduler) = (Timers::of(&state), Placement::of(&state), Scheduler::of(&state));
         let keys = KeyIndex::of(&state.idempotency_keys);
-        Self { state, timers, placement, scheduler, keys }
+        let usage_ids = UsageIndex::of(&state.usage);
+        Self { state, timers, placement, scheduler, keys, usage_ids }
     }
 
     /// The deciding state. It is ahead of the disk, so it is for deciding and for tests, not for readers.
@@ -129,8 +133,8 @@ impl Engine {
 
     fn seal(&mut self, record: &Record, scope: Option<u64>, out: &mut Batch) {
         out.push(record);
-        let Self { state, timers, placement, scheduler, keys } = self;
-        let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler, keys });
+        let Self { state, timers, placement, scheduler, keys, usage_ids } = self;
+        let folded = state.fold(record, scope, &mut Beside { timers, placement, scheduler, keys, usage_ids });
         folded.expect("the fold accepts every record that the engine makes");
     }
 
@@ -168,6 +172,9 @@ impl Engine {
             return Err(Refusal::TokenNotLive { token });
         }
         if let Some(repeated) = self.check_key(now, request)? {
+            return Ok(repeated);
+        }
+        if let Some(repeated) = self.check_usage_id(request)? {
             return Ok(repeated);
         }
         let first = self.state.size();
@@ -210,6 +217,7 @@ struct Beside<'a> {
     placement: &'a mut Placement,
     scheduler: &'a mut Scheduler,
     keys: &'a mut KeyIndex,
+    usage_ids: &'a mut UsageIndex,
 }
 
 impl Follower for Beside<'_> {
@@ -237,6 +245,12 @@ impl Follower for Beside<'_> {
     }
     fn key_forgotten(&mut self, slot: u32, key: &RememberedKey) {
         self.keys.remove(slot, key);
+    }
+    fn usage_id_added(&mut self, place: u32, key: UsageKey) {
+        self.usage_ids.add(place, key);
+    }
+    fn usage_id_forgotten(&mut self, place: u32, key: UsageKey) {
+        self.usage_ids.remove(place, key);
     }
     fn node_put(&mut self, state: &State, node: NodeNo) {
         self.placement.put(state, node);
@@ -373,6 +387,7 @@ impl Draft<'_> {
             Command::DeleteAppInstance(app_instance) => self.delete_app_instance(*app_instance).map(done),
             Command::MakeAttachment(make) => self.make_attachment(make).map(done),
             Command::EndAttachment(attachment) => self.end_attachment(*attachment).map(done),
+            Command::RecordUsage(record) => self.record_usage(record).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

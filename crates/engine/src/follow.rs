@@ -10,6 +10,7 @@ use crate::lease::Lease;
 use crate::queue::ShapeKey;
 use crate::state::State;
 use crate::timer::Entry;
+use leasehold_model::body::UsageKey;
 use leasehold_model::{AllocationNo, NodeNo, TenantNo};
 
 /// Receives each change in the order in which it happens. `state` may be in the middle of folding the record.
@@ -33,6 +34,11 @@ pub(crate) trait Follower {
     fn key_added(&mut self, slot: u32, key: &RememberedKey) {}
     /// An idempotency key is no longer remembered.
     fn key_forgotten(&mut self, slot: u32, key: &RememberedKey) {}
+
+    /// The ID of a usage record is remembered from now on, in this place.
+    fn usage_id_added(&mut self, place: u32, key: UsageKey) {}
+    /// The ID of a usage record is left to the books.
+    fn usage_id_forgotten(&mut self, place: u32, key: UsageKey) {}
 
     /// A node was added or deleted, or its capacity, location or condition has changed.
     fn node_put(&mut self, state: &State, node: NodeNo) {}

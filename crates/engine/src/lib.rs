@@ -55,6 +55,7 @@ mod state;
 mod tally;
 mod timer;
 mod token;
+mod usage;
 mod view;
 mod warm;
 mod window;

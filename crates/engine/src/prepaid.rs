@@ -287,13 +287,26 @@ impl State {
 
     /// What accrued since the last posting.
     pub(crate) fn accrued(&self, key: PrepaidKey, at: Instant) -> Funds {
-        sum(self.prepaids.meters_under(key).map(|meter| self.accrued_on(meter, key.1, at)))
+        let leased = sum(self.prepaids.meters_under(key).map(|meter| self.accrued_on(meter, key.1, at)));
+        leased.plus(self.unposted_under(key))
+    }
+
+    /// What was accepted of reported usage and is not posted yet, of all who use an account.
+    fn unposted_under(&self, key: PrepaidKey) -> Funds {
+        let Some(tenant) = self.prepaids.get(key).map(|account| account.tenant) else { return Funds::ZERO };
+        let of_tenant = self.usage.unposted.range((tenant, ProjectNo(0), Currency::FIRST)..);
+        let of_tenant = of_tenant.take_while(|((of, ..), _)| *of == tenant);
+        let own = of_tenant.filter(|((_, project, currency), _)| {
+            *currency == key.1 && self.prepaids.key_for(tenant, *project, *currency) == Some(key)
+        });
+        own.fold(Funds::ZERO, |sum, (of, _)| sum.plus(self.unposted_units(*of)))
     }
 
     /// What accrued since the last posting, and will until the ends of leases and claims.
     fn committed(&self, key: PrepaidKey, now: Instant) -> Funds {
         let minute = minute_begin(now);
-        sum(self.prepaids.meters_under(key).map(|meter| self.committed_on(meter, key.1, minute)))
+        let leased = sum(self.prepaids.meters_under(key).map(|meter| self.committed_on(meter, key.1, minute)));
+        leased.plus(self.unposted_under(key))
     }
 
     /// What may still be reserved.

@@ -11,6 +11,7 @@ mod losses;
 mod nodes;
 mod owners;
 mod prepaid;
+mod usage;
 mod windows;
 
 use crate::allocation::{Allocation, Allocations, Over};
@@ -28,6 +29,7 @@ use crate::queue::{Queue, minute_begin};
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::token::{Token, Tokens};
+use crate::usage::Usage;
 use crate::window::Window;
 use leasehold_model::body::{PerPriority, PoolQueue};
 use leasehold_model::codec::DecodeError;
@@ -254,6 +256,7 @@ pub struct State {
     pub(crate) ledger: Ledger,
     pub(crate) prepaids: Prepaids,
     pub(crate) apps: Apps,
+    pub(crate) usage: Usage,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

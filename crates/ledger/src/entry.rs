@@ -10,10 +10,13 @@ pub fn sums_to_zero(legs: &[Leg]) -> bool {
 
 /// What a line of a posting books: a debit of the payer's receivable, and a credit of the revenue of its item.
 pub fn line_legs(payer: ProjectNo, line: &PostedLine) -> [Leg; 2] {
-    let Item::Class(class) = line.key.item;
+    let revenue = match line.key.item {
+        Item::Class(class) => Account::Revenue(class),
+        Item::Unit(unit) => Account::UnitRevenue(unit),
+    };
     [
         Leg { account: Account::Receivable(payer), amount: line.posted },
-        Leg { account: Account::Revenue(class), amount: -line.posted },
+        Leg { account: revenue, amount: -line.posted },
     ]
 }
 

@@ -12,12 +12,14 @@ pub mod interval;
 pub mod rating;
 pub mod split;
 pub mod timeline;
+pub mod units;
 
 pub use exact::{Exact, Money, Overflow, Units};
 pub use interval::{Window, billable_end};
 pub use rating::{Rate, Schedule, billionths_up, rate};
 pub use split::{round_together, split};
 pub use timeline::{Event, Segment, SegmentHead, Timeline, Wanted};
+pub use units::{UnitPart, last_unit_hour, unit_parts};
 
 /// Quanta times nanoseconds.
 pub type QuantaNs = u128;

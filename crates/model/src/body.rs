@@ -10,6 +10,7 @@ mod ledger;
 mod losses;
 mod patterns;
 mod prepaid;
+mod usage;
 mod windows;
 
 pub use admission::{Asks, Denied, Granted, Member, Members, Particulars};
@@ -34,6 +35,7 @@ pub use ledger::{
 };
 pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
 pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPut, PrepaidToppedUp};
+pub use usage::{ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
 use crate::access::{Role, TokenScope};
@@ -569,4 +571,5 @@ kinds! {
     165 "app_instance.deleted" AppInstanceDeleted,
     166 "attachment.made" AttachmentMade,
     167 "attachment.ended" AttachmentEnded,
+    168 "usage.recorded" UsageRecorded,
 }

@@ -1,8 +1,9 @@
 //! The amounts, accounts and months of the ledger (SEMANTICS 12).
 
 use crate::codec::{DecodeError, Field, Reader, put_varint, put_varint_wide};
-use crate::id::{AppInstanceNo, AttachmentNo, ClassNo, PoolNo, ProjectNo, TenantNo};
+use crate::id::{AppInstanceNo, AttachmentNo, ClassNo, PoolNo, ProjectNo, UnitNo};
 use crate::instant::Instant;
+pub use crate::account::{Account, AccountKind, Leg};
 pub use crate::month::{BadMonth, Month};
 use crate::name::Name;
 use crate::policy::Priority;
@@ -108,7 +109,8 @@ impl Field for Steps {
     }
 }
 
-/// Usage as a difference: quanta × nanoseconds, negative where less was used than posted before.
+/// Usage as a difference: quanta × nanoseconds, or parts of a usage unit, negative where less was used than posted
+/// before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UsageDelta(pub i128);
 
@@ -252,6 +254,8 @@ pub const HOUR_NS: u64 = 3_600_000_000_000;
 pub enum Item {
     /// Capacity of a class, held by leases or idle on claimed nodes.
     Class(ClassNo),
+    /// Usage that an app reported. Such a line has no pool and no priority.
+    Unit(UnitNo),
 }
 
 impl Field for Item {
@@ -261,11 +265,16 @@ impl Field for Item {
                 out.push(1);
                 class.put(out);
             }
+            Self::Unit(unit) => {
+                out.push(2);
+                unit.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
         match r.byte()? {
             1 => Ok(Self::Class(Field::get(r)?)),
+            2 => Ok(Self::Unit(Field::get(r)?)),
             code => Err(DecodeError::BadCode { field: "item", code: u64::from(code) }),
         }
     }
@@ -289,35 +298,14 @@ fields! {
         pub app_instance: Option<AppInstanceNo>,
         pub attachment: Option<AttachmentNo>,
         pub control_plane: bool,
-        /// The number of the rate card; none for the default prices.
+        /// The number of the rate card, or of the unit price; none for the default prices, or if the unit has no price.
         pub card: Option<u32>,
     }
 }
 
-words! {
-    /// The kinds of accounts.
-    pub enum AccountKind {
-        /// What a project owes and was not invoiced yet.
-        Receivable "receivable",
-        /// What a tenant owes by its invoices.
-        Invoiced "invoiced",
-        /// Amounts that were booked by hand for or against a project.
-        Adjustments "adjustments",
-        /// What the platform earned with a class.
-        Revenue "revenue",
-        /// Rounding to six decimals, and to the decimals of a currency on invoices.
-        Rounding "rounding",
-        /// Tax that was invoiced.
-        Tax "tax",
-        /// Payments that were received.
-        CashClearing "cash_clearing",
-        /// What the operator bears.
-        OperatorLoss "operator_loss",
-        /// What a tenant or a project paid in advance and did not use yet.
-        Prepaid "prepaid",
-        /// Prepaid credit that lapsed.
-        ExpiredCredits "expired_credits",
-    }
+impl LineKey {
+    /// What lines of usage units have in place of a pool.
+    pub const NO_POOL: PoolNo = PoolNo(u32::MAX);
 }
 
 words! {
@@ -345,128 +333,6 @@ words! {
         /// Credit that pays an invoice.
         PrepaidUse = 11 "prepaid_use",
     }
-}
-
-/// An account of the ledger, in one currency. A positive amount is a debit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Account {
-    /// What a project owes and was not invoiced yet.
-    Receivable(ProjectNo),
-    /// What a tenant owes by its invoices.
-    Invoiced(TenantNo),
-    /// Amounts that were booked by hand for or against a project.
-    Adjustments(ProjectNo),
-    /// What the platform earned with a class.
-    Revenue(ClassNo),
-    /// Rounding to steps, and to the decimals of a currency on invoices.
-    Rounding,
-    /// Tax that was invoiced.
-    Tax,
-    /// Payments that were received.
-    CashClearing,
-    /// What the operator bears.
-    OperatorLoss,
-    /// What a tenant paid in advance and did not use yet.
-    TenantPrepaid(TenantNo),
-    /// What was paid in advance for a project and is not used yet.
-    ProjectPrepaid(ProjectNo),
-    /// Prepaid credit that lapsed.
-    ExpiredCredits,
-}
-
-impl Account {
-    /// The project whose account it is.
-    pub const fn project(self) -> Option<ProjectNo> {
-        match self {
-            Self::Receivable(project) | Self::Adjustments(project) | Self::ProjectPrepaid(project) => Some(project),
-            Self::Invoiced(_)
-            | Self::Revenue(_)
-            | Self::Rounding
-            | Self::Tax
-            | Self::CashClearing
-            | Self::OperatorLoss
-            | Self::TenantPrepaid(_)
-            | Self::ExpiredCredits => None,
-        }
-    }
-
-    /// The word for its kind.
-    pub const fn kind(self) -> AccountKind {
-        match self {
-            Self::Receivable(_) => AccountKind::Receivable,
-            Self::Invoiced(_) => AccountKind::Invoiced,
-            Self::Adjustments(_) => AccountKind::Adjustments,
-            Self::Revenue(_) => AccountKind::Revenue,
-            Self::Rounding => AccountKind::Rounding,
-            Self::Tax => AccountKind::Tax,
-            Self::CashClearing => AccountKind::CashClearing,
-            Self::OperatorLoss => AccountKind::OperatorLoss,
-            Self::TenantPrepaid(_) | Self::ProjectPrepaid(_) => AccountKind::Prepaid,
-            Self::ExpiredCredits => AccountKind::ExpiredCredits,
-        }
-    }
-
-    pub const fn word(self) -> &'static str {
-        self.kind().word()
-    }
-}
-
-impl Field for Account {
-    fn put(&self, out: &mut Vec<u8>) {
-        match self {
-            Self::Receivable(project) => {
-                out.push(1);
-                project.put(out);
-            }
-            Self::Invoiced(tenant) => {
-                out.push(2);
-                tenant.put(out);
-            }
-            Self::Adjustments(project) => {
-                out.push(3);
-                project.put(out);
-            }
-            Self::Revenue(class) => {
-                out.push(4);
-                class.put(out);
-            }
-            Self::Rounding => out.push(5),
-            Self::Tax => out.push(6),
-            Self::CashClearing => out.push(7),
-            Self::OperatorLoss => out.push(8),
-            Self::TenantPrepaid(tenant) => {
-                out.push(9);
-                tenant.put(out);
-            }
-            Self::ProjectPrepaid(project) => {
-                out.push(10);
-                project.put(out);
-            }
-            Self::ExpiredCredits => out.push(11),
-        }
-    }
-    fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(match r.byte()? {
-            1 => Self::Receivable(Field::get(r)?),
-            2 => Self::Invoiced(Field::get(r)?),
-            3 => Self::Adjustments(Field::get(r)?),
-            4 => Self::Revenue(Field::get(r)?),
-            5 => Self::Rounding,
-            6 => Self::Tax,
-            7 => Self::CashClearing,
-            8 => Self::OperatorLoss,
-            9 => Self::TenantPrepaid(Field::get(r)?),
-            10 => Self::ProjectPrepaid(Field::get(r)?),
-            11 => Self::ExpiredCredits,
-            code => return Err(DecodeError::BadCode { field: "account", code: u64::from(code) }),
-        })
-    }
-}
-
-fields! {
-    /// One side of an entry.
-    #[derive(Copy)]
-    pub struct Leg { pub account: Account, pub amount: Steps }
 }
 
 fields! {

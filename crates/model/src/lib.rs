@@ -8,6 +8,7 @@
 //! is in the crate `view`. The byte format is specified in `docs/reference/journal-format.md`.
 
 pub mod access;
+pub mod account;
 pub mod activity;
 pub mod allocation;
 pub mod app;
@@ -32,6 +33,7 @@ pub mod rate;
 pub mod record;
 pub mod state;
 pub mod tenant;
+pub mod usage;
 pub mod word;
 
 pub use access::{Role, TokenScope};
@@ -62,6 +64,7 @@ pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, Tem
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
 pub use state::{CustodyState, Group, InvoiceStatus, LeaseState, PeriodState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{Address, TenantSettings, TenantSettingsChange};
+pub use usage::{UnitQuantity, UsageCharge};
 pub use word::Words;
 
 /// The version of the byte format that this crate writes. It reads this one and those before it.

@@ -4,6 +4,7 @@ use crate::ceiling::Amount;
 use crate::instant::Span;
 use crate::ledger::Steps;
 use crate::rate::{BILLION, Decimal};
+use crate::usage::UnitQuantity;
 
 /// Bytes of a name, tag, label or workload.
 pub const NAME_BYTES_MAX: usize = 128;
@@ -110,5 +111,17 @@ pub const APP_INSTANCES_PER_TENANT_MAX: usize = 10_000;
 pub const ATTACHMENTS_PER_TENANT_MAX: usize = 10_000;
 /// The highest price of a usage unit.
 pub const UNIT_PRICE_MAX: Decimal = Decimal(1_000_000 * BILLION);
+/// The largest quantity of a usage record: 10^12 units.
+pub const USAGE_QUANTITY_MAX: UnitQuantity = UnitQuantity(1_000_000_000_000 * BILLION as u128);
+/// The most of a usage unit that one project uses of one app instance in a month: 10^15 units.
+pub const USAGE_PER_MONTH_MAX: u128 = 1_000_000_000_000_000 * BILLION as u128;
+/// The time that a usage record covers.
+pub const USAGE_SPAN_MAX: Span = Span::from_secs(366 * 86_400);
+/// How long a usage record is accepted after its end, and its ID is remembered.
+pub const LATE_WINDOW: Span = Span::from_secs(35 * 86_400);
+/// The IDs of usage records that the engine remembers. Older ones are known to the books.
+pub const RECENT_USAGE_IDS: usize = 1_000_000;
+/// The records after which the amounts of a posting are out of date.
+pub const POSTING_RECORDS_MAX: u64 = 1_000_000;
 /// Lines of a postal address.
 pub const ADDRESS_LINES_MAX: usize = 8;

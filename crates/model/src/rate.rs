@@ -51,25 +51,30 @@ impl Decimal {
     }
 }
 
+/// Reads a number with up to nine decimals, as billionths.
+pub(crate) fn billionths(text: &str) -> Result<u128, BadDecimal> {
+    if text.starts_with('-') {
+        return Err(BadDecimal::Negative);
+    }
+    let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if !digits(whole) || !digits(part) {
+        return Err(BadDecimal::NotANumber);
+    }
+    let part = part.trim_end_matches('0');
+    if part.len() > 9 {
+        return Err(BadDecimal::TooPrecise);
+    }
+    let whole: u64 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
+    let billionths: u64 = format!("{part:0<9}").parse().map_err(|_| BadDecimal::NotANumber)?;
+    Ok(u128::from(whole) * u128::from(BILLION) + u128::from(billionths))
+}
+
 impl FromStr for Decimal {
     type Err = BadDecimal;
 
     fn from_str(text: &str) -> Result<Self, BadDecimal> {
-        if text.starts_with('-') {
-            return Err(BadDecimal::Negative);
-        }
-        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(part) {
-            return Err(BadDecimal::NotANumber);
-        }
-        let part = part.trim_end_matches('0');
-        if part.len() > 9 {
-            return Err(BadDecimal::TooPrecise);
-        }
-        let whole: u64 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
-        let billionths: u64 = format!("{part:0<9}").parse().map_err(|_| BadDecimal::NotANumber)?;
-        whole.checked_mul(BILLION).and_then(|whole| whole.checked_add(billionths)).map(Self).ok_or(BadDecimal::TooLarge)
+        u64::try_from(billionths(text)?).map(Self).map_err(|_| BadDecimal::TooLarge)
     }
 }
 

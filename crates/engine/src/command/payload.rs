@@ -77,6 +77,7 @@ macro_rules! plain_commands {
             | Command::DeleteAppInstance(_)
             | Command::MakeAttachment(_)
             | Command::EndAttachment(_)
+            | Command::RecordUsage(_)
     };
 }
 

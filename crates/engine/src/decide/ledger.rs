@@ -183,9 +183,13 @@ impl Draft<'_> {
                 Account::Revenue(class) if self.state().class(class).is_none() => {
                     return Err(Refusal::UnknownClass { class });
                 }
+                Account::UnitRevenue(unit) if self.state().unit(unit).is_none() => {
+                    return Err(Refusal::UnknownUnit { unit });
+                }
                 Account::Receivable(_)
                 | Account::Adjustments(_)
                 | Account::Revenue(_)
+                | Account::UnitRevenue(_)
                 | Account::Rounding
                 | Account::OperatorLoss => {}
             }

@@ -1,11 +1,11 @@
 //! Encoding and decoding of the registry of app runtimes, as the records that would make it.
 
 use super::{BadSnapshot, get_table, put_table};
-use crate::apps::{AppInstance, AppType, Apps, Attachment, UnitPrice};
+use crate::apps::{AppInstance, AppType, Apps, Attachment, EndedAttachment, UnitPrice};
 use crate::state::State;
 use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut};
 use leasehold_model::codec::{Field, Reader, put_varint};
-use leasehold_model::{AppTypeNo, Name, UnitMeasure};
+use leasehold_model::{AppTypeNo, AttachmentNo, Name, UnitMeasure};
 
 pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
     put_varint(apps.units.len() as u64, out);
@@ -34,6 +34,15 @@ pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
         let Attachment { number: attachment, app_instance, source_project, allocation, made_at, .. } = *one;
         AttachmentMade { attachment, app_instance, source_project, allocation }.put(out);
         made_at.put(out);
+    }
+    put_varint(apps.ended.len() as u64, out);
+    for (number, ended) in &apps.ended {
+        let EndedAttachment { tenant, app_instance, source_project, at } = *ended;
+        number.put(out);
+        tenant.put(out);
+        app_instance.put(out);
+        source_project.put(out);
+        at.put(out);
     }
 }
 
@@ -87,6 +96,17 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Apps, BadSnapshot
         }
         let attachment = Attachment { number, tenant, app_instance, source_project, allocation, made_at };
         apps.attachments.insert(number, attachment);
+    }
+    for _ in 0..r.count(usize::MAX)? {
+        let number = AttachmentNo::get(r)?;
+        let (tenant, app_instance, source_project) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
+        if number.0 >= apps.next_attachment
+            || apps.attachments.contains_key(&number)
+            || apps.ended.last_key_value().is_some_and(|(last, _)| *last >= number)
+        {
+            return Err(wrong("the attachments that have ended are out of order"));
+        }
+        apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at: Field::get(r)? });
     }
     Ok(apps)
 }

@@ -2,11 +2,12 @@
 
 use super::State;
 use super::fold::put;
-use crate::apps::{AppInstance, AppType, Attachment, UnitPrice};
+use crate::apps::{AppInstance, AppType, Attachment, EndedAttachment, UnitPrice};
 use crate::follow::Follower;
 use leasehold_model::app::FIRST_SITE_UNIT;
 use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageUnitPut};
-use leasehold_model::{AppInstanceNo, AppTypeNo, AttachmentNo, HolderScope, Record};
+use leasehold_model::limits::LATE_WINDOW;
+use leasehold_model::{AppInstanceNo, AppTypeNo, AttachmentNo, HolderScope, Instant, Record};
 
 impl State {
     pub(super) fn fold_usage_unit(&mut self, put: &UsageUnitPut) -> Result<(), &'static str> {
@@ -70,7 +71,11 @@ impl State {
         Ok(())
     }
 
-    pub(super) fn fold_attachment_ended(&mut self, number: AttachmentNo) -> Result<(), &'static str> {
-        self.apps.attachments.remove(&number).map(drop).ok_or("no such attachment")
+    pub(super) fn fold_attachment_ended(&mut self, number: AttachmentNo, at: Instant) -> Result<(), &'static str> {
+        let ended = self.apps.attachments.remove(&number).ok_or("no such attachment")?;
+        let Attachment { tenant, app_instance, source_project, .. } = ended;
+        self.apps.ended.retain(|_, ended| ended.at.saturating_add(LATE_WINDOW) >= at);
+        self.apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at });
+        Ok(())
     }
 }

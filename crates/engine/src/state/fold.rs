@@ -415,7 +415,8 @@ impl State {
             Body::AppInstancePut(put) => self.fold_app_instance(put)?,
             Body::AppInstanceDeleted(gone) => self.fold_app_instance_deleted(gone.app_instance, to)?,
             Body::AttachmentMade(made) => self.fold_attachment(record, made)?,
-            Body::AttachmentEnded(ended) => self.fold_attachment_ended(ended.attachment)?,
+            Body::AttachmentEnded(ended) => self.fold_attachment_ended(ended.attachment, stamp)?,
+            Body::UsageRecorded(recorded) => self.fold_usage(record, recorded, to)?,
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())

@@ -101,6 +101,7 @@ impl State {
         if was_complete != posted.complete {
             self.ledger.payer_index.update((project, posted.currency), tenant, posted.complete);
         }
+        self.count_posted_units((tenant, project, posted.currency), posted);
         let through = posted.complete.then_some(posted.through);
         self.count_posting((tenant, project, posted.currency), (posted.month, sum), through, to)
     }

@@ -51,6 +51,17 @@ impl State {
         to.headroom(self, account.tenant);
     }
 
+    /// What a project used of prepaid credit has changed otherwise than by leases and claims.
+    pub(super) fn touch_prepaid(
+        &self,
+        (tenant, project, currency): (TenantNo, ProjectNo, Currency),
+        to: &mut impl Follower,
+    ) {
+        if let Some(key) = self.prepaids.key_for(tenant, project, currency) {
+            self.touch(key, to);
+        }
+    }
+
     fn new_meter(&self, project: ProjectNo, currency: Currency) -> Meter {
         let payer = self.ledger.payer(project, currency).filter(|payer| payer.complete);
         let from = payer.map_or(Instant(0), |payer| payer.through).max(self.ledger.settled_through);

@@ -60,7 +60,8 @@ macro_rules! registry_kinds {
     };
 }
 
-/// A pattern for the kinds of the ledger. They concern money that is owed, and no lease, node or allocation.
+/// A pattern for the kinds of the ledger and of the usage that runtimes report. They concern money that is owed, and no
+/// lease, node or allocation.
 #[macro_export]
 macro_rules! ledger_kinds {
     () => {
@@ -80,5 +81,6 @@ macro_rules! ledger_kinds {
             | $crate::Body::PrepaidLapsed(_)
             | $crate::Body::PrepaidChanged(_)
             | $crate::Body::PrepaidApplied(_)
+            | $crate::Body::UsageRecorded(_)
     };
 }

@@ -1,0 +1,19 @@
+//! Reported usage of app runtimes (SEMANTICS 9 and 12).
+
+use leasehold_model::body::{ReplacedUsage, UsageReport};
+use leasehold_model::{ProjectNo, TenantNo, UserNo, fields};
+
+fields! {
+    /// A runtime reports usage. Whoever sends this has asked the books for the ID.
+    pub struct RecordUsage {
+        /// Whose usage it is.
+        pub tenant: TenantNo,
+        pub project: ProjectNo,
+        pub user: Option<UserNo>,
+        pub report: UsageReport,
+        /// The record that the report supersedes, if the books have it.
+        pub replaces: Option<ReplacedUsage>,
+        /// The number of records that the books had when they were asked.
+        pub known_to: u64,
+    }
+}

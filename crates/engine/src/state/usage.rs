@@ -1,0 +1,106 @@
+//! Folding reported usage, and counting it in ceilings and prepaid credit.
+
+use super::State;
+use crate::ceiling::CeilingScope;
+use crate::follow::Follower;
+use crate::usage::{RecentId, UnitPayer, Used, in_billionths};
+use ethnum::I256;
+use leasehold_model::body::{LedgerPosted, UsageRecorded};
+use leasehold_model::limits::LATE_WINDOW;
+use leasehold_model::{Instant, Month, ProjectNo, Record, UnitQuantity};
+
+type Folded = Result<(), &'static str>;
+
+impl State {
+    pub(super) fn fold_usage(&mut self, record: &Record, recorded: &UsageRecorded, to: &mut impl Follower) -> Folded {
+        let report = &recorded.report;
+        let tenant = record.identity.tenant.ok_or("usage without a tenant")?;
+        let project = record.identity.project.ok_or("usage without a project")?;
+        self.app_instance(report.app_instance).ok_or("usage of an app instance that does not exist")?;
+        self.forget_old_months(record.stamp);
+        let key = report.key();
+        let id = RecentId { key, payload: report.payload(&record.identity), sequence: record.sequence };
+        let oldest = self.usage.remember(id);
+        to.usage_id_added(self.usage.newest_place(), key);
+        if let Some(oldest) = oldest {
+            to.usage_id_forgotten(self.usage.forgotten_place(), oldest.key);
+            let from = self.usage.recent_from;
+            self.usage.replaced.retain(|_, by| *by >= from);
+        }
+        let none = UnitQuantity::default();
+        self.usage.count((Month::of(report.to), project, report.app_instance, report.unit), report.quantity, none);
+        self.count_usage((tenant, project), &Used::of(report, recorded.charge), false, to);
+        if let Some(replaced) = &recorded.replaces {
+            self.usage.replaced.insert(replaced.sequence, record.sequence);
+            let of = (Month::of(replaced.to), replaced.project, report.app_instance, report.unit);
+            self.usage.count(of, none, replaced.quantity);
+            self.count_usage((tenant, replaced.project), &Used::replaced(report, replaced), true, to);
+        }
+        self.note_use(record);
+        Ok(())
+    }
+
+    /// Nothing can be reported any more for a month that ended too long ago.
+    fn forget_old_months(&mut self, now: Instant) {
+        let is_over = |month: Month| month.end().saturating_add(LATE_WINDOW) < now;
+        while let Some(oldest) = self.usage.months.first_entry() {
+            if !is_over(oldest.key().0) {
+                break;
+            }
+            oldest.remove();
+        }
+    }
+
+    /// Counts what usage costs in ceilings and prepaid credit, or takes it away from them.
+    fn count_usage(
+        &mut self,
+        (tenant, project): (leasehold_model::TenantNo, ProjectNo),
+        used: &Used,
+        is_taken_back: bool,
+        to: &mut impl Follower,
+    ) {
+        for (currency, cost) in self.cost_of_usage(used) {
+            let own = CeilingScope { project, app_instance: Some(used.app_instance) };
+            for scope in [CeilingScope { project, app_instance: None }, own] {
+                let ceiling = self.ceilings.get_mut(scope);
+                let Some(ceiling) = ceiling.filter(|c| c.currency == currency && used.to >= c.since) else { continue };
+                let amount = in_billionths(cost.as_u256());
+                if is_taken_back {
+                    ceiling.spent = ceiling.spent.saturating_sub(amount);
+                    to.headroom(self, tenant);
+                } else {
+                    ceiling.spent = ceiling.spent.saturating_add(amount);
+                    to.queue_affected(self);
+                }
+            }
+            if self.ledger.opened.is_some() {
+                let change = if is_taken_back { -cost } else { cost };
+                self.change_unposted((tenant, project, currency), |unposted| unposted.accepted += change);
+                self.touch_prepaid((tenant, project, currency), to);
+            }
+        }
+    }
+
+    fn change_unposted(&mut self, of: UnitPayer, change: impl FnOnce(&mut crate::usage::Unposted)) {
+        let unposted = self.usage.unposted.entry(of).or_default();
+        change(unposted);
+        if *unposted == Default::default() {
+            self.usage.unposted.remove(&of);
+        }
+    }
+
+    /// What a posting says of usage units is no longer unposted, once the posting is complete.
+    pub(super) fn count_posted_units(&mut self, of: UnitPayer, posted: &LedgerPosted) {
+        let costs = posted.lines.iter().map(|line| self.cost_of_unit_line(&line.key, line.usage.0));
+        let sum = costs.fold(I256::ZERO, |sum, cost| sum + cost);
+        if sum == I256::ZERO && !self.usage.unposted.contains_key(&of) {
+            return;
+        }
+        self.change_unposted(of, |unposted| {
+            unposted.in_parts += sum;
+            if posted.complete {
+                unposted.accepted -= std::mem::replace(&mut unposted.in_parts, I256::ZERO);
+            }
+        });
+    }
+}

@@ -1,0 +1,97 @@
+//! Usage that the runtimes of apps report (SEMANTICS 9 and 12). The tenant, the project and the user in the record's head
+//! are those that used it.
+
+use crate::codec::Field;
+use crate::fields;
+use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ProjectNo, TenantNo, UnitNo};
+use crate::instant::Instant;
+use crate::name::Name;
+use crate::record::Identity;
+use crate::usage::{UnitQuantity, UsageCharge};
+use sha2::{Digest, Sha256};
+
+fields! {
+    /// What was reported.
+    pub struct UsageReport {
+        /// The tenant of the token that reported it; none for an operator.
+        pub reporter: Option<TenantNo>,
+        /// Who counts the IDs: the name of the token.
+        pub source: Name,
+        pub id: Name,
+        pub app_instance: AppInstanceNo,
+        pub unit: UnitNo,
+        pub quantity: UnitQuantity,
+        pub from: Instant,
+        pub to: Instant,
+        pub correlation: u128,
+        /// Used by the control plane and not by the work that it runs.
+        pub control_plane: bool,
+        /// The lent worker that it was used on.
+        pub attachment: Option<AttachmentNo>,
+        pub allocation: Option<AllocationNo>,
+        /// The ID of the record that it replaces.
+        pub supersedes: Option<Name>,
+    }
+}
+
+/// What a report is told from others by: 128 bits of SHA-256.
+pub type UsageKey = [u64; 2];
+
+impl UsageReport {
+    /// The key of a report with this ID by the same source.
+    fn key_of(&self, id: &Name) -> UsageKey {
+        let mut bytes = Vec::with_capacity(96);
+        self.reporter.put(&mut bytes);
+        self.source.put(&mut bytes);
+        id.put(&mut bytes);
+        let digest: [u8; 32] = Sha256::digest(&bytes).into();
+        let word = |at: usize| u64::from_be_bytes(*digest[at..].first_chunk().expect("32 bytes"));
+        [word(0), word(8)]
+    }
+
+    pub fn key(&self) -> UsageKey {
+        self.key_of(&self.id)
+    }
+
+    /// The key of the record that it replaces.
+    pub fn superseded_key(&self) -> Option<UsageKey> {
+        self.supersedes.as_ref().map(|id| self.key_of(id))
+    }
+
+    /// A digest of all that was reported, with whose usage it is: the same ID with another payload is a mistake.
+    pub fn payload(&self, identity: &Identity) -> u64 {
+        let mut bytes = Vec::with_capacity(192);
+        self.put(&mut bytes);
+        identity.tenant.put(&mut bytes);
+        identity.project.put(&mut bytes);
+        identity.user.put(&mut bytes);
+        let digest: [u8; 32] = Sha256::digest(&bytes).into();
+        u64::from_be_bytes(*digest.first_chunk().expect("32 bytes"))
+    }
+}
+
+fields! {
+    /// The record that is replaced: what it said no longer counts.
+    #[derive(Copy)]
+    pub struct ReplacedUsage {
+        pub sequence: u64,
+        pub project: ProjectNo,
+        pub quantity: UnitQuantity,
+        pub from: Instant,
+        pub to: Instant,
+        pub control_plane: bool,
+        pub attachment: Option<AttachmentNo>,
+        pub charge: UsageCharge,
+    }
+}
+
+fields! {
+    /// A usage record was accepted.
+    pub struct UsageRecorded {
+        pub report: UsageReport,
+        pub charge: UsageCharge,
+        /// Nobody is known to have asked for it, so that it is the owner's.
+        pub no_submitter: bool,
+        pub replaces: Option<ReplacedUsage>,
+    }
+}
