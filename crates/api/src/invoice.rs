@@ -151,7 +151,9 @@ pub struct InvoiceLine {
     pub pool: Option<String>,
     /// Name of the resource class; null for entries by hand.
     pub class: Option<String>,
-    /// Unit of the class, such as GPU; null for entries by hand.
+    /// Name of the usage unit that an app reported; null for everything else.
+    pub usage_unit: Option<String>,
+    /// Unit of the class, such as GPU, or the usage unit; null for entries by hand.
     pub unit: Option<String>,
     /// Priority of the leases; null for entries by hand.
     pub priority: Option<Priority>,
@@ -159,8 +161,10 @@ pub struct InvoiceLine {
     pub app_instance: Option<String>,
     /// Whether it runs the control plane of an app instance.
     pub control_plane: bool,
-    /// Units times hours, with six decimals; null for entries by hand.
+    /// Units times hours, with six decimals; null for usage units and entries by hand.
     pub unit_hours: Option<String>,
+    /// Quantity of the usage unit; null for everything else.
+    pub quantity: Option<String>,
     /// Amount.
     pub amount: LedgerAmount,
 }

@@ -1,6 +1,7 @@
 //! The ledger: its entries, balances and drafts, corrections and disputes.
 
 use crate::books::Stretch;
+use crate::rate::Decimal;
 use crate::time::When;
 use leasehold_model::{AccountKind, EntryKind, Priority};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -132,20 +133,22 @@ pub struct LedgerLine {
     pub project: String,
     /// Number of that project.
     pub project_id: u32,
-    /// Name of the pool.
-    pub pool: String,
-    /// Number of the pool.
-    pub pool_id: u32,
-    /// Name of the resource class.
-    pub class: String,
-    /// Number of the class.
-    pub class_id: u16,
-    /// Unit of the class, such as GPU.
+    /// Name of the pool; null for a usage unit.
+    pub pool: Option<String>,
+    /// Number of the pool; null for a usage unit.
+    pub pool_id: Option<u32>,
+    /// Name of the resource class; null for a usage unit.
+    pub class: Option<String>,
+    /// Number of the class; null for a usage unit.
+    pub class_id: Option<u16>,
+    /// Name of the usage unit that an app reported; null for a class.
+    pub usage_unit: Option<String>,
+    /// Unit of the class, such as GPU, or the usage unit.
     pub unit: String,
-    /// Priority of the leases.
-    pub priority: Priority,
-    /// Priority by whose price it is charged.
-    pub priced_as: Priority,
+    /// Priority of the leases; null for a usage unit.
+    pub priority: Option<Priority>,
+    /// Priority by whose price it is charged; null for a usage unit.
+    pub priced_as: Option<Priority>,
     /// Accounting tag; null if there is none.
     pub accounting_tag: Option<String>,
     /// Name of the app instance; null if there is none.
@@ -154,10 +157,14 @@ pub struct LedgerLine {
     pub attachment: Option<u64>,
     /// Whether it runs the control plane of an app instance.
     pub control_plane: bool,
-    /// Number of the rate card; null for the built-in prices.
+    /// Number of the rate card; null for the built-in prices, and for a usage unit.
     pub rate_card: Option<u32>,
-    /// Units times hours, with nine decimals; negative where less was used than posted before.
-    pub unit_hours: String,
+    /// Number of the price of the usage unit; null for a class.
+    pub unit_price: Option<u32>,
+    /// Units times hours, with nine decimals; negative where less was used than posted before. Null for a usage unit.
+    pub unit_hours: Option<String>,
+    /// Quantity of the usage unit; negative where less was used than posted before. Null for a class.
+    pub quantity: Option<String>,
     /// Exact cost as a fraction of the currency.
     pub exact: String,
 }
@@ -173,9 +180,12 @@ pub struct LedgerLeg {
     /// Project whose account it is. Absent if it is not the account of a project.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<String>,
-    /// Class whose revenue it is. Absent if it is not an account of revenue.
+    /// Class whose revenue it is. Absent if it is not that of a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Usage unit whose revenue it is. Absent if it is not that of a usage unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_unit: Option<String>,
     /// Amount; the amounts of an entry sum to zero.
     pub amount: LedgerAmount,
 }
@@ -311,8 +321,10 @@ pub struct LedgerBalance {
     pub project: Option<String>,
     /// Number of that project.
     pub project_id: Option<u32>,
-    /// Name of the class whose revenue it is; null if it is not an account of revenue.
+    /// Name of the class whose revenue it is; null if it is not that of a class.
     pub class: Option<String>,
+    /// Name of the usage unit whose revenue it is; null if it is not that of a usage unit.
+    pub usage_unit: Option<String>,
     /// Currency code of three capital letters.
     pub currency: String,
     /// Sum of all amounts on the account; positive if debits exceed credits.
@@ -341,6 +353,9 @@ pub struct NewLeg {
     /// Class of a revenue account: name or number. Only with the account revenue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
+    /// Usage unit of a revenue account. Only with the account revenue, instead of a class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_unit: Option<String>,
     /// Amount; positive for a debit. A debit of the receivable makes the project owe more.
     pub amount: LedgerAmount,
 }
@@ -450,6 +465,34 @@ pub struct ExplainedLease {
     pub unit_hours: String,
 }
 
+/// The price of a usage unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedUnitPrice {
+    /// Number of the price.
+    pub number: u32,
+    /// Price of one unit.
+    pub price: Decimal,
+    /// Currency code of three capital letters.
+    pub currency: String,
+}
+
+/// A usage record behind a line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ExplainedUsage {
+    /// Sequence number of the record.
+    pub sequence: u64,
+    /// Who reported it.
+    pub source: String,
+    /// ID by which it was reported.
+    pub id: String,
+    /// The time that the whole record covers.
+    pub stretch: Stretch,
+    /// Quantity of the whole record.
+    pub quantity: String,
+    /// ID of the record that it supersedes, whose quantity it takes back; null if it supersedes none.
+    pub supersedes: Option<String>,
+}
+
 /// Where the amount of an entry comes from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LedgerExplanation {
@@ -459,6 +502,12 @@ pub struct LedgerExplanation {
     pub hour: Option<Stretch>,
     /// Price of the usage; null if the entry does not come from usage.
     pub price: Option<ExplainedPrice>,
+    /// Price of the usage unit; null if the entry does not come from reported usage.
+    pub unit_price: Option<ExplainedUnitPrice>,
+    /// Usage records behind the line, up to 1000.
+    pub usage_records: Vec<ExplainedUsage>,
+    /// Whether there are more usage records.
+    pub more_usage_records: bool,
     /// Leases behind the usage, as they are known now, up to 1000.
     pub leases: Vec<ExplainedLease>,
     /// Whether there are more leases.

@@ -98,10 +98,10 @@ pub use leasehold_model::{
     Sensitivity, Strategy, TeardownMode as Teardown, UnitMeasure, WasteClass, WasteOrder, WhenOverQuota,
 };
 pub use ledger::{
-    CorrectionPut, DraftLine, DraftPayer, ExplainedLease, ExplainedPrice, LedgerAmount, LedgerBalance,
-    LedgerBalanceList, LedgerDraft, LedgerEntry, LedgerEntryList, LedgerEntryPut, LedgerExplanation, LedgerLeg,
-    LedgerLine, LedgerOpened, LedgerSettled, LedgerStatus, LedgerTotal, MonthText, NewCorrection, NewDispute,
-    NewLedgerEntry, NewLeg, OpenLedger,
+    CorrectionPut, DraftLine, DraftPayer, ExplainedLease, ExplainedPrice, ExplainedUnitPrice, ExplainedUsage,
+    LedgerAmount, LedgerBalance, LedgerBalanceList, LedgerDraft, LedgerEntry, LedgerEntryList, LedgerEntryPut,
+    LedgerExplanation, LedgerLeg, LedgerLine, LedgerOpened, LedgerSettled, LedgerStatus, LedgerTotal, MonthText,
+    NewCorrection, NewDispute, NewLedgerEntry, NewLeg, OpenLedger,
 };
 pub use moment::{BadMoment, BadZone, FORMATS as TIME_FORMATS, Moment, Toward, Zone};
 pub use openapi::openapi;

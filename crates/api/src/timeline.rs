@@ -51,8 +51,10 @@ pub struct TimelineInvoiceLine {
     pub project: String,
     /// Name of the pool; null for entries by hand.
     pub pool: Option<String>,
-    /// Name of the resource class; null for entries by hand.
+    /// Name of the resource class; null for usage units and entries by hand.
     pub class: Option<String>,
+    /// Name of the usage unit; null for everything else.
+    pub usage_unit: Option<String>,
     /// Priority of the leases; null for entries by hand.
     pub priority: Option<Priority>,
     /// Whether it comes from a correction.

@@ -15,6 +15,7 @@ use crate::stays::Stays;
 use crate::store::{ROWS, Store};
 use crate::stories::Stories;
 use crate::table::Table;
+use crate::units::UnitBook;
 use leasehold_meter::Schedule;
 use leasehold_model::{
     AppInstanceNo, AttachmentNo, ClassNo, ClassSpec, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo,
@@ -127,6 +128,8 @@ pub struct Books {
     /// What charge policies do not charge, by the number of the billing series.
     pub(crate) forgiven: Table<u32>,
     pub(crate) ledger: LedgerBook,
+    /// Usage that runtimes report; see `units.rs`.
+    pub(crate) units: UnitBook,
     pub(crate) nodes: Nodes,
     pub(crate) claims: Claims,
     pub(crate) reserved: Reserved,
@@ -178,6 +181,7 @@ impl Books {
             of_tenant: BTreeMap::new(),
             forgiven: Table::default(),
             ledger: LedgerBook::default(),
+            units: UnitBook::default(),
             nodes: Nodes::default(),
             claims: Claims::new(),
             reserved: Reserved::default(),

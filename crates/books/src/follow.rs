@@ -55,7 +55,15 @@ impl Books {
                     None => self.tenant_tags.remove(&put.tenant),
                 };
             }
-            leasehold_model::registry_kinds!() => {}
+            Body::UsageUnitPut(put) => self.units.put_unit(put),
+            Body::UnitPricePut(put) => self.units.put_price(put),
+            Body::AppInstancePut(put) => self.units.put_instance(put),
+            Body::UsageRecorded(recorded) => self.usage_recorded(record, recorded)?,
+            Body::AppTypePut(_)
+            | Body::AppTypeDeleted(_)
+            | Body::AppInstanceDeleted(_)
+            | Body::AttachmentMade(_)
+            | Body::AttachmentEnded(_) => {}
             Body::RateCardPut(card) => self.schedule.put_card(card.clone()),
             Body::RateCardDeleted(gone) => self.schedule.drop_card(gone.card),
             Body::ChargePolicyPut(policy) => self.put_policy(policy)?,
@@ -256,17 +264,27 @@ impl Books {
                 self.stories.changed(one.allocation, &one.spec)?;
                 self.stories.note(one.allocation, StepKind::Changed, record);
             }
-            Body::LedgerOpened(opened) => self.ledger.open(opened),
-            Body::LedgerPosted(posted) => self.ledger.posted(record, posted)?,
+            Body::LedgerOpened(opened) => {
+                self.ledger.open(opened);
+                self.open_units(opened.from)?;
+            }
+            Body::LedgerPosted(posted) => {
+                self.ledger.posted(record, posted)?;
+                self.units_posted(record.identity.project.ok_or("an entry without a project")?, posted);
+            }
             Body::HourSettled(settled) => self.ledger.settled(settled),
             Body::LedgerCorrected(corrected) => self.ledger.corrected(record, corrected)?,
             Body::LedgerAdjusted(adjusted) => self.ledger.adjusted(record, adjusted)?,
             Body::LedgerDisputed(disputed) => self.ledger.dispute(disputed),
             Body::PeriodClosing(closing) => {
                 self.ledger.closing = Some(Cut { month: closing.month, sequence: record.sequence });
+                self.units.unposted.at_cut = Some(self.units.unposted.lines.clone());
             }
             Body::InvoiceIssued(invoice) => self.ledger.invoiced(record, invoice)?,
-            Body::PeriodClosed(closed) => self.ledger.close(record, closed),
+            Body::PeriodClosed(closed) => {
+                self.ledger.close(record, closed);
+                self.units.unposted.at_cut = None;
+            }
             Body::PaymentRecorded(payment) => self.ledger.paid(record, payment)?,
             Body::PrepaidToppedUp(topped) => self.ledger.prepaid(record, PrepaidEvent::ToppedUp(topped.clone()))?,
             Body::PrepaidLapsed(lapsed) => self.ledger.prepaid(record, PrepaidEvent::Lapsed(lapsed.clone()))?,

@@ -9,8 +9,9 @@ use crate::runs::Runs;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{
     self, CORRELATIONS, Definition, ENTRIES, FINDER, HEADS, INVOICES, LINE_HOURS, PAYER_ENTRIES, ROWS, SEGMENTS, STATE,
-    STAYS, STORIES, Store,
+    STAYS, STORIES, Store, UNIT_HOURS, USAGE_BEHIND, USAGE_FILTERS, USAGE_IDS,
 };
+use crate::units::WrittenIds;
 use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{Journal, MacKey, ReadError};
 use leasehold_model::codec::Field;
@@ -178,8 +179,9 @@ impl Keeper {
         }
         let (state, stories) = (state.1, stories.1);
         let mut books = Books::new(store);
-        let chunks = books.read_state(&state).map_err(|_| DAMAGED)?;
+        let (chunks, usage_ids) = books.read_state(&state).map_err(|_| DAMAGED)?;
         books.read_heads(chunks).map_err(|_| DAMAGED)?;
+        books.units.ids.read(usage_ids, &books.store).map_err(|_| DAMAGED)?;
         let kept = books.store.count(STORIES).map_err(|_| DAMAGED)?;
         let entries = books.store.count(ENTRIES).map_err(|_| DAMAGED)?;
         let invoices = books.store.count(INVOICES).map_err(|_| DAMAGED)?;
@@ -243,14 +245,15 @@ impl Keeper {
         let books = &self.books;
         let Some(file) = &books.store.file else {
             let commit = Commit { cursor: books.cursor, hash: [0; 32] };
-            return Ok(Written { commit, stories_kept: 0, indexes: Indexes::default() });
+            let (indexes, usage_ids) = (Indexes::default(), WrittenIds::default());
+            return Ok(Written { commit, stories_kept: 0, indexes, usage_ids });
         };
         // After damage, nothing must be written.
         books.sound(())?;
         let commit = Commit { cursor: books.cursor, hash: hash_before(journal, books.cursor)? };
         let seal = &file.seal;
         let writing = file.database.begin_write().map_err(io)?;
-        let (stories_kept, indexes);
+        let (stories_kept, indexes, usage_ids);
         {
             let mut segments = writing.open_table(SEGMENTS).map_err(io)?;
             for place in &books.store.fresh_places {
@@ -295,10 +298,20 @@ impl Keeper {
                 let mut table = writing.open_table(of).map_err(io)?;
                 runs.write(of, &books.store, seal, &mut table)
             };
+            let mut hours = writing.open_table(UNIT_HOURS).map_err(io)?;
+            for (hour, bytes) in books.units.hours.dirty(&books.store)? {
+                store::write(&mut hours, seal, UNIT_HOURS, hour, Some(&commit), &bytes).map_err(io)?;
+            }
+            let mut ids = writing.open_table(USAGE_IDS).map_err(io)?;
+            let mut filters = writing.open_table(USAGE_FILTERS).map_err(io)?;
+            let now = books.last_stamp;
+            usage_ids = books.units.ids.write(now, &books.store, seal, &mut ids, &mut filters)?;
             indexes = Indexes {
+                usage_ids: usage_ids.heads().collect(),
                 correlations: index(&books.correlations, CORRELATIONS)?,
                 payer_entries: index(&books.ledger.payer_entries, PAYER_ENTRIES)?,
                 line_hours: index(&books.ledger.line_hours, LINE_HOURS)?,
+                usage_behind: index(&books.units.behind, USAGE_BEHIND)?,
             };
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 4] = [
@@ -317,7 +330,7 @@ impl Keeper {
             stories_kept = kept;
         }
         writing.commit().map_err(io)?;
-        Ok(Written { commit, stories_kept, indexes })
+        Ok(Written { commit, stories_kept, indexes, usage_ids })
     }
 
     /// After [`Self::write`]: drops from memory what is in the file.
@@ -338,6 +351,9 @@ impl Keeper {
         books.correlations.written(written.indexes.correlations);
         books.ledger.payer_entries.written(written.indexes.payer_entries);
         books.ledger.line_hours.written(written.indexes.line_hours);
+        books.units.behind.written(written.indexes.usage_behind);
+        books.units.hours.written(&written.commit);
+        books.units.ids.written(written.usage_ids);
         books.store.dropped.clear();
         books.store.forget_fresh();
         Ok(())
@@ -364,4 +380,5 @@ pub struct Written {
     /// Entries of `STORIES` in the file.
     stories_kept: u64,
     indexes: Indexes,
+    usage_ids: WrittenIds,
 }

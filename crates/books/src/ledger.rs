@@ -22,6 +22,7 @@ pub use invoices::{Invoice, InvoiceDraft, InvoiceHead, InvoiceLine, InvoiceLineK
 pub(crate) use late::LateChange;
 pub(crate) use prepaid::prepaid_legs;
 pub use prepaid::{PrepaidEntry, PrepaidEvent};
+pub(crate) use rating::{PayerLines, Rated};
 pub use settle::{PayerPosting, Settlement};
 pub(crate) use stored::{StoredBody, StoredEntry};
 pub(crate) use story::StoryLines;
@@ -150,6 +151,15 @@ impl LedgerBook {
             *balance = balance.checked_add(leg.amount).ok_or(TOO_LARGE)?;
         }
         Ok(())
+    }
+
+    /// The postings of hours that are not settled: the end of the hour, and the number of records of each.
+    pub(crate) fn begun(&self) -> impl Iterator<Item = (Instant, u64)> + '_ {
+        let posted = |payer: &PayerBook| match &payer.partial {
+            Some(partial) => (partial.through, partial.as_of_size),
+            None => (payer.through, payer.as_of_size),
+        };
+        self.payers.values().map(posted).filter(|(through, _)| *through > self.settled_through)
     }
 
     fn payer(

@@ -15,6 +15,7 @@ use crate::stays::OnNode;
 use crate::store::HEADS;
 use crate::stories::Story;
 use crate::table::Table;
+use crate::units::UnitBook;
 use leasehold_meter::column::{unzigzag, zigzag};
 use leasehold_meter::{Event, SegmentHead, Timeline, Window};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
@@ -24,7 +25,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 13;
+pub(crate) const BOOKS_VERSION: u32 = 14;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -295,7 +296,14 @@ fn get_node(r: &mut Reader<'_>) -> Result<NodeBook, DecodeError> {
 leasehold_model::fields! {
     /// The indexes in the file, after a commit.
     #[derive(Default)]
-    pub struct Indexes { pub correlations: RunHeads, pub payer_entries: RunHeads, pub line_hours: RunHeads }
+    pub struct Indexes {
+        pub correlations: RunHeads,
+        pub payer_entries: RunHeads,
+        pub line_hours: RunHeads,
+        pub usage_behind: RunHeads,
+        /// By day.
+        pub usage_ids: Vec<(u64, RunHeads)>,
+    }
 }
 
 impl Books {
@@ -348,6 +356,7 @@ impl Books {
         put_table(&self.nodes.series, &mut out);
         put_table(&self.forgiven, &mut out);
         self.ledger.put(&mut out);
+        self.units.put(commit, &mut out);
         put_list(self.finder.heads_after(commit).into_iter(), &mut out);
         put_varint(self.stays.lists, &mut out);
         put_varint(self.stays.nodes.len() as u64, &mut out);
@@ -364,7 +373,7 @@ impl Books {
     }
 
     /// Returns the number of chunks; [`Self::read_heads`] reads their summaries.
-    pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<u64, DecodeError> {
+    pub(crate) fn read_state(&mut self, bytes: &[u8]) -> Result<(u64, Vec<(u64, RunHeads)>), DecodeError> {
         let mut r = Reader::new(bytes);
         self.cursor = Field::get(&mut r)?;
         self.last_stamp = Field::get(&mut r)?;
@@ -418,6 +427,7 @@ impl Books {
         self.nodes.series = get_table(&mut r)?;
         self.forgiven = get_table(&mut r)?;
         self.ledger = LedgerBook::get(&mut r)?;
+        self.units = UnitBook::get(&mut r)?;
         for number in 0..u32::try_from(self.billing.keys.len()).map_err(|_| DecodeError::BadInteger)? {
             self.list_payer(number);
         }
@@ -447,9 +457,10 @@ impl Books {
         let indexes = Indexes::get(&mut r)?;
         self.correlations.heads = indexes.correlations;
         (self.ledger.payer_entries.heads, self.ledger.line_hours.heads) = (indexes.payer_entries, indexes.line_hours);
+        self.units.behind.heads = indexes.usage_behind;
         self.pass_deadlines(self.last_stamp);
         r.finish()?;
-        Ok(chunks)
+        Ok((chunks, indexes.usage_ids))
     }
 
     /// Reads the summaries of the chunks, each of which has its own entry.

@@ -129,6 +129,16 @@ impl Run {
 }
 
 impl Runs {
+    /// With pages from a number on.
+    pub(crate) fn from_page(next_page: u64) -> Self {
+        Self { heads: RunHeads { runs: Vec::new(), next_page }, fresh: BTreeSet::new() }
+    }
+
+    /// The number of keys.
+    pub(crate) fn keys(&self) -> u64 {
+        self.heads.runs.iter().map(|run| run.keys).sum::<u64>() + self.fresh.len() as u64
+    }
+
     pub(crate) fn add(&mut self, key: RunKey) {
         self.fresh.insert(key);
     }
@@ -150,6 +160,37 @@ impl Runs {
         Ok(found)
     }
 
+    /// Adds the keys of a range in which all keys begin with the same digest: what is new, and what certain runs have.
+    /// Digests are spread evenly, so that a page is found where the digest says.
+    pub(crate) fn range_of_digests(
+        &self,
+        table: Definition,
+        store: &Store,
+        (from, to): (RunKey, RunKey),
+        runs: impl Iterator<Item = usize>,
+        found: &mut Vec<RunKey>,
+    ) -> Result<(), BooksError> {
+        found.extend(self.fresh.range(from..=to));
+        for run in runs.filter_map(|place| self.heads.runs.get(place)) {
+            let guess = u128::from(from[0]) * u128::from(run.pages) >> 64;
+            let mut number = run.first + u64::try_from(guess).expect("below the number of pages");
+            let mut keys = page(table, store, number)?;
+            while number > run.first && keys[0] > from {
+                number -= 1;
+                keys = page(table, store, number)?;
+            }
+            loop {
+                found.extend(keys.iter().filter(|key| **key >= from && **key <= to));
+                number += 1;
+                if number == run.first + run.pages || keys.last().is_some_and(|last| *last > to) {
+                    break;
+                }
+                keys = page(table, store, number)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what is new as a run, merged with the runs before it that are not much larger.
     pub(crate) fn write(
         &self,
@@ -157,6 +198,18 @@ impl Runs {
         store: &Store,
         seal: &Seal,
         to: &mut redb::Table<'_, u64, &'static [u8]>,
+    ) -> Result<RunHeads, BooksError> {
+        self.write_noting(table, store, seal, to, &mut |_, _| {})
+    }
+
+    /// The same; calls `note` with the number of keys of the new run and each of them.
+    pub(crate) fn write_noting(
+        &self,
+        table: Definition,
+        store: &Store,
+        seal: &Seal,
+        to: &mut redb::Table<'_, u64, &'static [u8]>,
+        note: &mut dyn FnMut(u64, &RunKey),
     ) -> Result<RunHeads, BooksError> {
         let mut heads = self.heads.clone();
         if self.fresh.is_empty() {
@@ -189,6 +242,7 @@ impl Runs {
         while let Some((least, source)) =
             next.iter().enumerate().filter_map(|(source, key)| key.map(|key| (key, source))).min()
         {
+            note(keys, &least);
             gathered.push(least);
             next[source] = match walks.get_mut(source) {
                 Some(walk) => walk.next()?,

@@ -38,6 +38,15 @@ pub(crate) const LINE_HOURS: Definition = TableDefinition::new("line_hours");
 /// Invoices with their lines.
 pub(crate) const INVOICES: Definition = TableDefinition::new("invoices");
 
+/// What was used of usage units, by hour.
+pub(crate) const UNIT_HOURS: Definition = TableDefinition::new("unit_hours");
+/// The IDs of usage records, and the filters of their runs.
+pub(crate) const USAGE_IDS: Definition = TableDefinition::new("usage_ids");
+pub(crate) const USAGE_FILTERS: Definition = TableDefinition::new("usage_filters");
+
+/// The usage records behind each series and hour.
+pub(crate) const USAGE_BEHIND: Definition = TableDefinition::new("usage_behind");
+
 /// The page cache of the store.
 const PAGES_BYTES: usize = 48 << 20;
 /// The most decoded segments in the cache.

@@ -130,6 +130,11 @@ impl Ledger {
         }
     }
 
+    /// Whether a posting of an hour that is not settled was computed from so many records.
+    pub(crate) fn is_begun(&self, as_of_size: u64) -> bool {
+        self.payers.values().any(|payer| payer.through > self.settled_through && payer.as_of_size == as_of_size)
+    }
+
     pub fn payer(&self, project: ProjectNo, currency: Currency) -> Option<&Payer> {
         self.payers.get(&(project, currency))
     }

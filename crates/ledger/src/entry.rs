@@ -14,10 +14,7 @@ pub fn line_legs(payer: ProjectNo, line: &PostedLine) -> [Leg; 2] {
         Item::Class(class) => Account::Revenue(class),
         Item::Unit(unit) => Account::UnitRevenue(unit),
     };
-    [
-        Leg { account: Account::Receivable(payer), amount: line.posted },
-        Leg { account: revenue, amount: -line.posted },
-    ]
+    [Leg { account: Account::Receivable(payer), amount: line.posted }, Leg { account: revenue, amount: -line.posted }]
 }
 
 /// What legs change of the receivable of a project.

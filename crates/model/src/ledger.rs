@@ -1,9 +1,9 @@
 //! The amounts, accounts and months of the ledger (SEMANTICS 12).
 
+pub use crate::account::{Account, AccountKind, Leg};
 use crate::codec::{DecodeError, Field, Reader, put_varint, put_varint_wide};
 use crate::id::{AppInstanceNo, AttachmentNo, ClassNo, PoolNo, ProjectNo, UnitNo};
 use crate::instant::Instant;
-pub use crate::account::{Account, AccountKind, Leg};
 pub use crate::month::{BadMonth, Month};
 use crate::name::Name;
 use crate::policy::Priority;

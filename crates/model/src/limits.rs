@@ -122,6 +122,6 @@ pub const LATE_WINDOW: Span = Span::from_secs(35 * 86_400);
 /// The IDs of usage records that the engine remembers. Older ones are known to the books.
 pub const RECENT_USAGE_IDS: usize = 1_000_000;
 /// The records after which the amounts of a posting are out of date.
-pub const POSTING_RECORDS_MAX: u64 = 1_000_000;
+pub const POSTING_RECORDS_MAX: u64 = 500_000;
 /// Lines of a postal address.
 pub const ADDRESS_LINES_MAX: usize = 8;

@@ -18,9 +18,12 @@ fn add(accounts: &mut Accounts, account: Account, currency: Currency, amount: i1
 
 fn post(accounts: &mut Accounts, payer: ProjectNo, posted: &LedgerPosted) {
     for line in &posted.lines {
-        let Item::Class(class) = line.key.item;
+        let revenue = match line.key.item {
+            Item::Class(class) => Account::Revenue(class),
+            Item::Unit(unit) => Account::UnitRevenue(unit),
+        };
         add(accounts, Account::Receivable(payer), posted.currency, line.posted.0);
-        add(accounts, Account::Revenue(class), posted.currency, -line.posted.0);
+        add(accounts, revenue, posted.currency, -line.posted.0);
     }
 }
 

@@ -187,8 +187,11 @@ fn percent(rate: &api::Decimal) -> String {
 }
 
 fn description(line: &InvoiceLine) -> String {
-    let Some(class) = &line.class else { return "Entry by hand".into() };
-    let mut words = format!("{class}, pool {}", line.pool.as_deref().unwrap_or("-"));
+    let mut words = match (&line.class, &line.usage_unit) {
+        (Some(class), _) => format!("{class}, pool {}", line.pool.as_deref().unwrap_or("-")),
+        (None, Some(unit)) => unit.clone(),
+        (None, None) => return "Entry by hand".into(),
+    };
     if let Some(priority) = line.priority {
         words += &format!(", {priority}");
     }
@@ -214,13 +217,18 @@ fn section(heading: &str, of: InvoiceSection, figures: &InvoiceFigures, subtotal
         .map(|line| {
             let usage_month = (line.month != figures.month).then(|| long_month(&line.month.0));
             // A correction keeps the usage and changes its amount.
-            let hours = line.unit_hours.as_deref().filter(|hours| !line.correction || !is_zero(hours));
+            let is_shown = |quantity: &&str| !line.correction || !is_zero(quantity);
+            let hours = line.unit_hours.as_deref().filter(is_shown);
+            let reported = line.quantity.as_deref().filter(is_shown);
             json!({
                 "project": line.project,
                 "description": description(line),
                 "usage_month": usage_month,
-                "quantity": hours.map(grouped),
-                "unit": hours.and(line.unit.as_deref()).map(|unit| format!("{unit}-h")),
+                "quantity": hours.or(reported).map(grouped),
+                "unit": match reported {
+                    Some(_) => line.unit.clone(),
+                    None => hours.and(line.unit.as_deref()).map(|unit| format!("{unit}-h")),
+                },
                 "amount": fine(&line.amount),
             })
         })
@@ -318,7 +326,7 @@ fn text_cell(text: &str) -> String {
 }
 
 const HEADINGS: &str = "invoice,row,section,month,tenant,project,held_by,pool,class,priority,app_instance,control_plane,\
-                        unit_hours,unit,currency,amount\n";
+                        unit_hours,unit,quantity,currency,amount\n";
 
 /// A table: one row for each line, then rounding, tax by rate, and the total, to which the rows above add up.
 pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f InvoiceFigures)>) -> String {
@@ -343,6 +351,7 @@ pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f Invoic
                 line.control_plane.to_string(),
                 line.unit_hours.clone().unwrap_or_default(),
                 text(line.unit.as_deref()),
+                line.quantity.clone().unwrap_or_default(),
                 figures.currency.clone(),
                 line.amount.to_string(),
             ];
@@ -350,7 +359,7 @@ pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f Invoic
         }
         let mut row = |kind: &str, amount: &LedgerAmount| {
             let (month, currency) = (&figures.month, &figures.currency);
-            out.push_str(&format!("{number},{kind},,{month},{tenant},,,,,,,,,,{currency},{amount}\n"));
+            out.push_str(&format!("{number},{kind},,{month},{tenant},,,,,,,,,,,{currency},{amount}\n"));
         };
         row("rounding", &figures.rounding);
         for tax in &figures.taxes {

@@ -11,7 +11,9 @@ use leasehold_ledger::Amount;
 use leasehold_meter::Units;
 use leasehold_model::ledger::{ExactSteps, Item};
 use leasehold_model::rate::Currency;
-use leasehold_model::{Account, ClassNo, EntryId, Leg, LineKey, Month, ProjectNo, Steps, TenantNo};
+use leasehold_model::{
+    Account, ClassNo, EntryId, Leg, LineKey, Month, ProjectNo, Steps, TenantNo, UnitNo, UnitQuantity,
+};
 
 pub(crate) fn amount(steps: Steps) -> LedgerAmount {
     LedgerAmount(steps.to_string())
@@ -36,6 +38,15 @@ pub(crate) fn unit_hours(usage: i128, quanta_per_unit: u64, decimals: u32) -> Re
     let hours = Units::of(usage.unsigned_abs(), quanta_per_unit.saturating_mul(3600));
     let text = hours.decimal(decimals).map_err(|_| too_large())?;
     Ok(if usage < 0 { format!("-{text}") } else { text })
+}
+
+/// A quantity of a usage unit, from the parts of a line; exact, with as few decimals as necessary.
+pub(crate) fn unit_quantity(parts: i128) -> String {
+    let all = parts.unsigned_abs();
+    let (whole, part) = (all / UnitQuantity::LINE_PARTS, all % UnitQuantity::LINE_PARTS);
+    let text = format!("{whole}.{part:018}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if parts < 0 { format!("-{text}") } else { text.to_owned() }
 }
 
 /// An exact amount as a fraction of the currency.
@@ -72,6 +83,9 @@ impl LedgerView<'_> {
     pub(crate) fn class(&self, class: ClassNo) -> String {
         self.books.class(class).map_or_else(|| class.to_string(), |spec| spec.name.to_string())
     }
+    pub(crate) fn unit(&self, unit: UnitNo) -> String {
+        self.state.unit(unit).map_or_else(|| unit.to_string(), |unit| unit.name.to_owned())
+    }
     /// The tenant of a project, also of a deleted one.
     pub(crate) fn tenant_of(&self, project: ProjectNo) -> Option<TenantNo> {
         let live = self.state.project(project).map(|project| project.tenant);
@@ -84,6 +98,7 @@ impl LedgerView<'_> {
             tenant: None,
             project: None,
             class: None,
+            usage_unit: None,
             amount: amount(leg.amount),
         };
         match leg.account {
@@ -92,6 +107,7 @@ impl LedgerView<'_> {
             }
             Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => shown.tenant = Some(self.tenant(tenant)),
             Account::Revenue(class) => shown.class = Some(self.class(class)),
+            Account::UnitRevenue(unit) => shown.usage_unit = Some(self.unit(unit)),
             Account::Rounding
             | Account::Tax
             | Account::CashClearing
@@ -102,27 +118,46 @@ impl LedgerView<'_> {
     }
 
     pub(crate) fn line(&self, key: &LineKey, usage: i128, of: &ExactSteps) -> Result<api::LedgerLine, Problem> {
-        let Item::Class(class) = key.item;
-        let spec = self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books lack a class."))?;
-        Ok(api::LedgerLine {
+        let mut line = api::LedgerLine {
             hour: When(key.hour),
             project: self.project(key.project),
             project_id: key.project.0,
-            pool: self.pool(key.pool),
-            pool_id: key.pool.0,
-            class: spec.name.to_string(),
-            class_id: class.0,
-            unit: spec.kind.unit().to_owned(),
-            priority: key.priority,
-            priced_as: key.priced,
+            pool: None,
+            pool_id: None,
+            class: None,
+            class_id: None,
+            usage_unit: None,
+            unit: String::new(),
+            priority: None,
+            priced_as: None,
             accounting_tag: show::text(key.tag.as_ref()),
             app_instance: key.app_instance.map(|app| self.app_instance(app)),
             attachment: key.attachment.map(|attachment| attachment.0),
             control_plane: key.control_plane,
-            rate_card: key.card,
-            unit_hours: unit_hours(usage, spec.quanta_per_unit, 9)?,
+            rate_card: None,
+            unit_price: None,
+            unit_hours: None,
+            quantity: None,
             exact: exact(of),
-        })
+        };
+        match key.item {
+            Item::Class(class) => {
+                let spec = self.books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books lack a class."))?;
+                (line.pool, line.pool_id) = (Some(self.pool(key.pool)), Some(key.pool.0));
+                (line.class, line.class_id) = (Some(spec.name.to_string()), Some(class.0));
+                (line.priority, line.priced_as) = (Some(key.priority), Some(key.priced));
+                line.unit = spec.kind.unit().to_owned();
+                line.rate_card = key.card;
+                line.unit_hours = Some(unit_hours(usage, spec.quanta_per_unit, 9)?);
+            }
+            Item::Unit(unit) => {
+                line.unit = self.unit(unit);
+                line.usage_unit = Some(line.unit.clone());
+                line.unit_price = key.card;
+                line.quantity = Some(unit_quantity(usage));
+            }
+        }
+        Ok(line)
     }
 
     pub(crate) fn entry(&self, entry: &Entry) -> Result<api::LedgerEntry, Problem> {
@@ -164,6 +199,10 @@ impl LedgerView<'_> {
             Account::Revenue(class) => Some(self.class(class)),
             _ => None,
         };
+        let usage_unit = match account {
+            Account::UnitRevenue(unit) => Some(self.unit(unit)),
+            _ => None,
+        };
         api::LedgerBalance {
             account: account.kind(),
             tenant: tenant.map(|tenant| self.tenant(tenant)),
@@ -171,6 +210,7 @@ impl LedgerView<'_> {
             project: project.map(|project| self.project(project)),
             project_id: project.map(|project| project.0),
             class,
+            usage_unit,
             currency: currency.to_string(),
             balance: amount(balance),
         }

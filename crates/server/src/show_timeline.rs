@@ -103,7 +103,9 @@ impl TimelineView<'_> {
             TimelineWhat::Usage { request, usage } => {
                 let shown = self.usage(usage)?;
                 let api::LedgerLine { class, pool, unit, unit_hours, .. } = &shown.line;
-                let quantity = unit_hours.trim_end_matches('0').trim_end_matches('.');
+                let quantity = unit_hours.as_deref().unwrap_or_default();
+                let quantity = quantity.trim_end_matches('0').trim_end_matches('.');
+                let (class, pool) = (class.as_deref().unwrap_or_default(), pool.as_deref().unwrap_or_default());
                 api::TimelineStep {
                     text: format!("{quantity} {unit}-hours of {class} in {pool}, {} {}", shown.cost.0, shown.currency),
                     allocation_id: allocation(request),
@@ -150,13 +152,20 @@ impl TimelineView<'_> {
 
     fn invoice_line(&self, line: &InvoicedLine) -> api::TimelineInvoiceLine {
         let view = self.ledger();
+        let (class, usage_unit) = match line.key.item {
+            Some(Item::Class(class)) => (Some(view.class(class)), None),
+            Some(Item::Unit(unit)) => (None, Some(view.unit(unit))),
+            None => (None, None),
+        };
+        let is_class = class.is_some();
         api::TimelineInvoiceLine {
             line: line.number,
             month: month(line.key.month),
             project: view.project(line.key.project),
-            pool: line.key.pool.map(|pool| view.pool(pool)),
-            class: line.key.item.map(|Item::Class(class)| view.class(class)),
-            priority: line.key.priority,
+            pool: line.key.pool.filter(|_| is_class).map(|pool| view.pool(pool)),
+            class,
+            usage_unit,
+            priority: line.key.priority.filter(|_| is_class),
             correction: line.key.correction,
             amount: amount(line.line.posted),
         }

@@ -1,8 +1,10 @@
 //! Records of the registry of app runtimes.
 
 use super::Directory;
-use super::object::Object;
-use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageUnitPut};
+use super::correlation::correlation_id;
+use super::object::{Object, count, text};
+use leasehold_model::Correlation;
+use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageRecorded, UsageUnitPut};
 use leasehold_model::id::UnitNo;
 use serde_json::Value;
 
@@ -46,4 +48,34 @@ pub(super) fn attachment<'d>(object: Object<'d>, made: &AttachmentMade) -> Objec
         .named("app_instance", made.app_instance)
         .named("source_project", made.source_project)
         .field("allocation_id", made.allocation.map(|allocation| allocation.to_string()))
+}
+
+pub(super) fn usage<'d>(object: Object<'d>, directory: &'d Directory, recorded: &UsageRecorded) -> Object<'d> {
+    let report = &recorded.report;
+    let replaced = recorded.replaces.map(|old| {
+        Object::new(directory)
+            .count("sequence", old.sequence)
+            .named("project", old.project)
+            .field("quantity", old.quantity.to_string())
+            .instant("from", old.from)
+            .instant("to", old.to)
+            .field("charge", old.charge.word())
+            .done()
+    });
+    object
+        .field("source", report.source.as_str())
+        .field("id", report.id.as_str())
+        .named("app_instance", report.app_instance)
+        .field("usage_unit", unit_name(directory, report.unit))
+        .field("quantity", report.quantity.to_string())
+        .instant("from", report.from)
+        .instant("to", report.to)
+        .field("correlation_id", correlation_id(directory, Correlation::Given(report.correlation)))
+        .field("control_plane", report.control_plane)
+        .field("attachment_id", report.attachment.map(|attachment| count(attachment.0)))
+        .field("allocation_id", report.allocation.map(|allocation| allocation.to_string()))
+        .field("supersedes", text(report.supersedes.as_ref()))
+        .field("charge", recorded.charge.word())
+        .field("no_submitter", recorded.no_submitter)
+        .field("replaces", replaced)
 }

@@ -175,6 +175,7 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::AppInstanceDeleted(gone) => new().named("app_instance", gone.app_instance),
         Body::AttachmentMade(made) => apps::attachment(new(), made),
         Body::AttachmentEnded(ended) => new().count("attachment_id", ended.attachment.0),
+        Body::UsageRecorded(recorded) => apps::usage(new(), directory, recorded),
         Body::TaxRatePut(put) => {
             new().named("tenant", put.tenant).field("from", put.from.to_string()).field("rate", put.rate.to_string())
         }

@@ -1,6 +1,7 @@
 //! Records of the ledger as JSON. Amounts are strings with six decimals; exact amounts are fractions of steps.
 
 use super::Directory;
+use super::apps::unit_name;
 use super::object::{Object, count, text};
 use leasehold_model::body::{
     InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded, PostedLine, TaxLine,
@@ -9,15 +10,17 @@ use leasehold_model::ledger::{ExactSteps, Item, Leg, LineKey};
 use leasehold_model::{Account, ProjectNo, UsageDelta, hex};
 use serde_json::Value;
 
-fn line_key<'d>(object: Object<'d>, key: &LineKey) -> Object<'d> {
-    let Item::Class(class) = key.item;
+fn line_key<'d>(object: Object<'d>, directory: &Directory, key: &LineKey) -> Object<'d> {
+    let object = object.instant("hour", key.hour).named("project", key.project);
+    let object = match key.item {
+        Item::Class(class) => object
+            .named("pool", key.pool)
+            .named("class", class)
+            .field("priority", key.priority.word())
+            .field("priced_as", key.priced.word()),
+        Item::Unit(unit) => object.field("usage_unit", unit_name(directory, unit)),
+    };
     object
-        .instant("hour", key.hour)
-        .named("project", key.project)
-        .named("pool", key.pool)
-        .named("class", class)
-        .field("priority", key.priority.word())
-        .field("priced_as", key.priced.word())
         .field("tag", text(key.tag.as_ref()))
         .named("app_instance", key.app_instance)
         .field("attachment_id", key.attachment.map(|attachment| count(attachment.0)))
@@ -25,13 +28,17 @@ fn line_key<'d>(object: Object<'d>, key: &LineKey) -> Object<'d> {
         .field("card_id", key.card)
 }
 
-fn amounts<'d>(object: Object<'d>, usage: UsageDelta, exact: &ExactSteps) -> Object<'d> {
-    object.field("usage_quanta_ns", usage.0.to_string()).field("exact_steps", exact.to_string())
+fn amounts<'d>(object: Object<'d>, item: Item, usage: UsageDelta, exact: &ExactSteps) -> Object<'d> {
+    let usage_field = match item {
+        Item::Class(_) => "usage_quanta_ns",
+        Item::Unit(_) => "usage_unit_parts",
+    };
+    object.field(usage_field, usage.0.to_string()).field("exact_steps", exact.to_string())
 }
 
 fn line(directory: &Directory, line: &PostedLine) -> Value {
-    let object = line_key(Object::new(directory), &line.key);
-    amounts(object, line.usage, &line.exact).field("posted", line.posted.to_string()).done()
+    let object = line_key(Object::new(directory), directory, &line.key);
+    amounts(object, line.key.item, line.usage, &line.exact).field("posted", line.posted.to_string()).done()
 }
 
 pub(super) fn posted<'d>(object: Object<'d>, directory: &'d Directory, posted: &LedgerPosted) -> Object<'d> {
@@ -54,6 +61,7 @@ fn leg(directory: &Directory, leg: &Leg) -> Value {
         }
         Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => object.named("tenant", tenant),
         Account::Revenue(class) => object.named("class", class),
+        Account::UnitRevenue(unit) => object.field("usage_unit", unit_name(directory, unit)),
         Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss | Account::ExpiredCredits => {
             object
         }
@@ -66,10 +74,9 @@ fn legs(directory: &Directory, legs: &[Leg]) -> Value {
 }
 
 pub(super) fn corrected<'d>(object: Object<'d>, directory: &'d Directory, put: &LedgerCorrected) -> Object<'d> {
-    let of_line = put
-        .line
-        .as_ref()
-        .map(|line| amounts(line_key(Object::new(directory), &line.key), line.usage, &line.exact).done());
+    let of_line = put.line.as_ref().map(|line| {
+        amounts(line_key(Object::new(directory), directory, &line.key), line.key.item, line.usage, &line.exact).done()
+    });
     object
         .field("currency", put.currency.as_str())
         .field("month", put.month.to_string())

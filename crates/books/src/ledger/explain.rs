@@ -32,11 +32,14 @@ pub struct LineSource {
 }
 
 impl Books {
-    /// The leases behind a line of a payer, in order of number, up to a limit.
+    /// The leases behind a line of a payer, in order of number, up to a limit. There are none behind a line of a usage
+    /// unit.
     pub fn line_source(&self, payer: ProjectNo, key: &LineKey, limit: usize) -> Result<LineSource, BooksError> {
         let hour = Window::new(key.hour, Instant(key.hour.0.saturating_add(HOUR_NS)));
         let (pieces, prices) = self.pieces_of(key, hour);
-        let Item::Class(class) = key.item;
+        let Item::Class(class) = key.item else {
+            return Ok(LineSource { prices, leases: Vec::new(), has_more: false, usage: 0 });
+        };
         let tag = key.tag.as_ref().map(|tag| self.tag_named(tag.as_str()).unwrap_or(u32::MAX));
         let filter = Filter {
             project: Some(key.project),

@@ -11,10 +11,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
 /// The lines of a payer with the months in which they are booked, in order of month and key.
-pub(super) type PayerLines = Vec<(Month, RatedLine)>;
+pub(crate) type PayerLines = Vec<(Month, RatedLine)>;
 
 /// The lines of all payers, with their tenants.
-pub(super) type Rated = BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)>;
+pub(crate) type Rated = BTreeMap<(ProjectNo, Currency), (TenantNo, PayerLines)>;
 
 /// The prices of a stretch of time.
 #[derive(Clone, Copy)]
@@ -110,7 +110,7 @@ pub(super) fn cost_of(usage: i128, each: leasehold_meter::Rate) -> Result<Amount
 
 impl LedgerBook {
     /// The month in which a line is booked: its own, or the first open one if that is closed.
-    pub(super) fn booked_in(&self, hour: Instant) -> Month {
+    pub(crate) fn booked_in(&self, hour: Instant) -> Month {
         Month::of(hour).max(self.first_open)
     }
 }

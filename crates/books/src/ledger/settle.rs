@@ -1,7 +1,7 @@
 //! Settlement: what has to be posted next (SEMANTICS 12, "Posting").
 
+use super::Partial;
 use super::rating::{PayerLines, Rated};
-use super::{Partial, PayerBook};
 use crate::facts::{Books, BooksError};
 use leasehold_ledger::{Amount, PostUsage, RatedLine};
 use leasehold_meter::Window;
@@ -65,11 +65,7 @@ impl Books {
             return Ok(None);
         }
         // Where a settlement was interrupted, the rest is computed from the same records.
-        let posted = |payer: &PayerBook| match &payer.partial {
-            Some(partial) => (partial.through, partial.as_of_size),
-            None => (payer.through, payer.as_of_size),
-        };
-        let begun = self.ledger.payers.values().map(posted).filter(|(of, _)| *of == through).map(|(_, size)| size);
+        let begun = self.ledger.begun().filter(|(of, _)| *of == through).map(|(_, size)| size);
         let as_of_size = begun.min().unwrap_or(self.cursor);
         self.settlement(Window::new(from, through), as_of_size).map(Some)
     }
@@ -83,8 +79,10 @@ impl Books {
 
     fn settlement(&self, new: Window, as_of_size: u64) -> Result<Settlement, BooksError> {
         let mut rated = self.rated(new, as_of_size)?;
+        self.add_unit_lines(&mut rated, new.to, as_of_size)?;
         for (payer, (_, lines)) in &mut rated {
             let partial = self.ledger.payers.get(payer).and_then(|book| book.partial.as_ref());
+            // Lines of usage units are left out already, because they are counted until they are posted.
             if let Some(partial) = partial {
                 lines.retain(|line| !partial.contains(line));
             }
@@ -159,6 +157,7 @@ impl Books {
             let window = Window::new(from, until.max(from));
             let mut rated = self.rated(window, self.cursor)?;
             self.take_posted_parts(&mut rated)?;
+            self.add_unit_lines(&mut rated, window.to, self.cursor)?;
             Ok(self.postings_of(rated, window.to, self.cursor))
         };
         let mut postings = draft(settled)?.postings;

@@ -15,7 +15,7 @@ use leasehold_model::body::{
     PaymentRecorded, PeriodClosed, PeriodClosing, PostedLine, TaxRatePut,
 };
 use leasehold_model::ledger::{InvoiceSeries, hour_of};
-use leasehold_model::limits::{LEDGER_LEGS_MAX, LEDGER_LINES_MAX, TAX_RATE_MAX};
+use leasehold_model::limits::{LEDGER_LEGS_MAX, LEDGER_LINES_MAX, POSTING_RECORDS_MAX, TAX_RATE_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{Account, Identity, Instant, Leg, LineKey, Month, ProjectNo, Record, Steps, TenantNo};
 
@@ -80,6 +80,11 @@ impl Draft<'_> {
         self.check_owner(post.tenant, project)?;
         let payer = self.payer(project, currency);
         if post.previous != payer.last || post.as_of_size < payer.as_of_size || post.as_of_size > self.state().size() {
+            return Err(Refusal::StalePosting { project });
+        }
+        // The books tell the amounts of recent sizes, and of those that a settlement has begun with.
+        let is_old = post.as_of_size.saturating_add(POSTING_RECORDS_MAX) < self.state().size();
+        if is_old && ledger.closing.is_none() && !ledger.is_begun(post.as_of_size) {
             return Err(Refusal::StalePosting { project });
         }
         if !payer.complete && (post.through, post.as_of_size) != (payer.through, payer.as_of_size) {

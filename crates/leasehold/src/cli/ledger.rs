@@ -127,7 +127,8 @@ Examples:
   leasehold ledger post lattice --currency EUR --reason \"setup fee\" --leg receivable=100 --leg adjustments=-100
 
 The amounts must sum to zero. A positive amount is a debit; a debit of `receivable` makes the project owe more.
-The class of a revenue account follows a colon: --leg revenue:h100=-12.50")]
+The class of a revenue account follows a colon: --leg revenue:h100=-12.50
+So does a usage unit: --leg revenue:unit:requests=-12.50")]
 pub(crate) struct PostArgs {
     /// Project that the entry concerns
     pub(crate) project: String,

@@ -112,11 +112,11 @@ fn lines(lines: &[InvoiceLine]) -> Table {
     let headings = [
         ("project", Align::Left),
         ("what", Align::Left),
-        ("class", Align::Left),
+        ("class or unit", Align::Left),
         ("pool", Align::Left),
         ("priority", Align::Left),
         ("month", Align::Left),
-        ("unit-hours", Align::Right),
+        ("quantity", Align::Right),
         ("amount", Align::Right),
     ];
     let mut table = Table::new(&headings).shrink_first(&["month", "pool", "priority"]);
@@ -124,16 +124,16 @@ fn lines(lines: &[InvoiceLine]) -> Table {
         let what = word(line.section).replace('_', " ");
         table.row([
             line.project.clone(),
-            match (line.correction, &line.class) {
+            match (line.correction, line.class.as_ref().or(line.usage_unit.as_ref())) {
                 (true, Some(_)) => "correction".into(),
                 (true, None) => "by hand".into(),
                 (false, _) => what,
             },
-            or_dash(line.class.as_ref()),
+            or_dash(line.class.as_ref().or(line.usage_unit.as_ref())),
             or_dash(line.pool.as_ref()),
             or_dash(line.priority.map(word)),
             line.month.to_string(),
-            or_dash(line.unit_hours.as_ref()),
+            or_dash(line.unit_hours.as_ref().or(line.quantity.as_ref())),
             money(&line.amount),
         ]);
     }

@@ -3,13 +3,13 @@
 use super::details::{Details, or_dash, word};
 use super::failure::Failed;
 use super::session::Session;
-use crate::cli::ledger::{CorrectArgs, DisputeArgs, LedgerCommand, OpenArgs, OwnerArgs, PostArgs};
+use crate::cli::ledger::{CorrectArgs, DisputeArgs, LedgerCommand, LegArg, OpenArgs, OwnerArgs, PostArgs};
 use crate::numbers::{counted, thousands};
 use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format::to_the_second;
 use leasehold_api::{
-    CorrectionPut, DraftPayer, ExplainedLease, LedgerAmount, LedgerBalance, LedgerDraft, LedgerEntry,
+    CorrectionPut, DraftPayer, ExplainedLease, ExplainedUsage, LedgerAmount, LedgerBalance, LedgerDraft, LedgerEntry,
     LedgerExplanation, LedgerLeg, LedgerLine, LedgerStatus, MonthText, NewCorrection, NewDispute, NewLedgerEntry,
     NewLeg, OpenLedger, When,
 };
@@ -107,9 +107,12 @@ async fn open(session: &Session, args: OpenArgs) -> Result<(), Failed> {
 
 /// What a line is about, in a few words.
 fn about(line: &LedgerLine) -> String {
-    let mut words = format!("{} in {}, {}", line.class, line.pool, line.priority);
-    if line.priced_as != line.priority {
-        words += &format!(" priced as {}", line.priced_as);
+    let mut words = match (&line.class, &line.pool, line.priority) {
+        (Some(class), Some(pool), Some(priority)) => format!("{class} in {pool}, {priority}"),
+        _ => line.unit.clone(),
+    };
+    if let Some(priced_as) = line.priced_as.filter(|_| line.priced_as != line.priority) {
+        words += &format!(" priced as {priced_as}");
     }
     if let Some(app) = &line.app_instance {
         words += &format!(", app {app}");
@@ -118,6 +121,12 @@ fn about(line: &LedgerLine) -> String {
         words += ", control plane";
     }
     words
+}
+
+/// How much it is: unit-hours, or the quantity of a usage unit.
+fn amount_of(line: &LedgerLine) -> String {
+    let hours = line.unit_hours.as_deref().map(six);
+    hours.or_else(|| line.quantity.clone()).unwrap_or_default()
 }
 
 fn draft_text(session: &Session, draft: &LedgerDraft) -> String {
@@ -146,7 +155,7 @@ fn draft_text(session: &Session, draft: &LedgerDraft) -> String {
                 payer.payer.clone(),
                 to_the_second(line.line.hour),
                 about(&line.line),
-                six(&line.line.unit_hours),
+                amount_of(&line.line),
                 money(&line.amount),
                 payer.currency.clone(),
             ]);
@@ -260,11 +269,13 @@ fn one(session: &Session, entry: &LedgerEntry) -> String {
     if let Some(line) = &entry.line {
         details = details
             .add("hour", to_the_second(line.hour))
-            .add("usage", format!("{} {}-hours", line.unit_hours, line.unit))
+            .maybe("usage", line.unit_hours.as_ref().map(|hours| format!("{hours} {}-hours", line.unit)))
+            .maybe("usage", line.quantity.as_ref().map(|quantity| format!("{quantity} {}", line.unit)))
             .add("of", about(line))
             .maybe("held by", (Some(&line.project) != entry.project.as_ref()).then_some(&line.project))
             .maybe("accounting tag", line.accounting_tag.as_ref())
-            .add("rate card", line.rate_card.map_or_else(|| "built-in".to_owned(), |card| card.to_string()))
+            .maybe("unit price", line.unit_price.map(|price| price.to_string()))
+            .maybe("rate card", line.class.as_ref().map(|_| rate_card(line.rate_card)))
             .add("exact cost", format!("{} {}", line.exact, entry.currency));
     }
     let text = details
@@ -276,6 +287,36 @@ fn one(session: &Session, entry: &LedgerEntry) -> String {
         .maybe("disputed", entry.disputed.then(|| session.paint.paint(Style::Red, "yes")))
         .text(session.paint);
     format!("{text}\n{}\n", session.lines(&legs(&entry.legs)).join("\n"))
+}
+
+fn rate_card(card: Option<u32>) -> String {
+    card.map_or_else(|| "built-in".to_owned(), |card| card.to_string())
+}
+
+/// The usage records behind a line.
+fn reports(unit: &str, records: &[ExplainedUsage]) -> Table {
+    let headings = [
+        ("record", Align::Right),
+        ("source", Align::Left),
+        ("id", Align::Left),
+        ("from", Align::Left),
+        ("to", Align::Left),
+        (unit, Align::Right),
+        ("supersedes", Align::Left),
+    ];
+    let mut table = Table::new(&headings).shrink_first(&["id", "source", "supersedes"]);
+    for record in records {
+        table.row([
+            record.sequence.to_string(),
+            record.source.clone(),
+            record.id.clone(),
+            to_the_second(record.stretch.from),
+            to_the_second(record.stretch.to),
+            record.quantity.clone(),
+            or_dash(record.supersedes.as_ref()),
+        ]);
+    }
+    table
 }
 
 fn leases(unit: &str, leases: &[ExplainedLease]) -> Table {
@@ -317,6 +358,13 @@ fn explanation(session: &Session, explained: &LedgerExplanation) -> String {
             text += "  There are more leases; these are the first.\n";
         }
     }
+    if !explained.usage_records.is_empty() {
+        let unit = explained.entry.line.as_ref().map_or("quantity", |line| line.unit.as_str());
+        text += &format!("\nUsage records\n\n{}\n", session.lines(&reports(unit, &explained.usage_records)).join("\n"));
+        if explained.more_usage_records {
+            text += "  There are more usage records; these are the first.\n";
+        }
+    }
     text += "\nArithmetic\n\n";
     for step in &explained.arithmetic {
         text += &format!("  {step}\n");
@@ -327,6 +375,13 @@ fn explanation(session: &Session, explained: &LedgerExplanation) -> String {
     text
 }
 
+/// What follows the colon of a revenue account is a class, or a usage unit after `unit:`.
+fn new_leg(leg: LegArg) -> NewLeg {
+    let usage_unit = leg.class.as_deref().and_then(|class| class.strip_prefix("unit:")).map(str::to_owned);
+    let class = leg.class.filter(|_| usage_unit.is_none());
+    NewLeg { account: leg.account, class, usage_unit, amount: LedgerAmount(leg.amount) }
+}
+
 async fn post(session: &Session, args: PostArgs) -> Result<(), Failed> {
     let legs = args.legs.into_iter();
     let new = NewLedgerEntry {
@@ -334,9 +389,7 @@ async fn post(session: &Session, args: PostArgs) -> Result<(), Failed> {
         tenant: args.tenant,
         currency: args.currency,
         original_month: args.month.map(|month| MonthText(month.to_string())),
-        legs: legs
-            .map(|leg| NewLeg { account: leg.account, class: leg.class, amount: LedgerAmount(leg.amount) })
-            .collect(),
+        legs: legs.map(new_leg).collect(),
         reason: args.reason,
     };
     session.change(session.client.post_entry(&new), &args.change, |put| one(session, &put.entry)).await

@@ -118,7 +118,7 @@ impl Audit {
         let costs = self.due_costs(size, through);
         let accounts = self.known_at(size);
         let line = |(key, cost): (LineKey, Cost)| {
-            let Item::Class(class) = key.item;
+            let Item::Class(class) = key.item else { unreachable!("usage units are audited by themselves") };
             let (negative, numerator, denominator) = accounts.fraction(class, cost);
             let digits = |value: U256| Magnitude::from_digits(&value.to_be_bytes()).expect("32 bytes");
             let exact = ExactSteps { negative, numerator: digits(numerator), denominator: digits(denominator) };
@@ -145,10 +145,11 @@ impl Audit {
         let before = self.posted_at(payer);
         demand!(posted.as_of_size >= before, "as-of-size", "{} after {before}", posted.as_of_size);
         let mut due = self.due_costs(posted.as_of_size, posted.through).remove(&payer).unwrap_or_default();
-        for line in &posted.lines {
+        let leased = posted.lines.iter().filter(|line| matches!(line.key.item, Item::Class(_)));
+        for line in leased {
             let cost = found!(due.remove(&line.key), "not-due", "{:?}: {:?}, {}", line.key, line.usage, line.exact);
             demand!(line.usage.0 == cost.usage, "usage", "{} instead of {cost:?}: {:?}", line.usage.0, line.key);
-            let Item::Class(class) = line.key.item;
+            let Item::Class(class) = line.key.item else { continue };
             let (negative, numerator, denominator) = self.known_at(posted.as_of_size).fraction(class, cost);
             let exact = Fraction::of_parts(negative, numerator, denominator);
             let given = Fraction::read(&line.exact);

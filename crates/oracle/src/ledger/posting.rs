@@ -49,8 +49,11 @@ impl Ledger {
         demand!(given == amounts, "rounding", "{given:?} instead of {amounts:?}");
         demand!(left.residual() == Some(posted.residual), "residual", "{:?} instead of {left:?}", posted.residual);
         for ((position, line), exact) in (0..).zip(&posted.lines).zip(exact) {
-            let Item::Class(class) = line.key.item;
-            let legs = [(Account::Receivable(project), line.posted), (Account::Revenue(class), -line.posted)];
+            let revenue = match line.key.item {
+                Item::Class(class) => Account::Revenue(class),
+                Item::Unit(unit) => Account::UnitRevenue(unit),
+            };
+            let legs = [(Account::Receivable(project), line.posted), (revenue, -line.posted)];
             let entry = Entry {
                 months: Some((posted.month, Month::of(line.key.hour))),
                 line: Some(Line { key: line.key.clone(), usage: line.usage.0, exact }),

@@ -31,7 +31,7 @@ fn no_decision(asked: u64, first: &Record) -> Problem {
 }
 
 /// Reads one record.
-pub(super) fn read(app: &App, sequence: u64) -> Result<Record, Problem> {
+pub(crate) fn read(app: &App, sequence: u64) -> Result<Record, Problem> {
     let found = app.journal.record(sequence).map_err(|error| unreadable(&error))?;
     let record = found.ok_or_else(|| no_record(sequence))?.raw().decode();
     record.map_err(|_| codes::INTERNAL.problem("Cannot decode a record of the journal."))

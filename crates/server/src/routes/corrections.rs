@@ -37,9 +37,18 @@ async fn entry_put(context: &Context, status: u16, sequence: u64, id: EntryId) -
 
 fn new_leg(state: &State, project: ProjectNo, leg: &NewLeg) -> Result<Leg, Problem> {
     let class = leg.class.as_deref().map(|text| names::class(state, text)).transpose()?;
+    if let Some(unit) = leg.usage_unit.as_deref() {
+        if leg.account != AccountKind::Revenue || class.is_some() {
+            return Err(bad("legs", "may name a usage unit only with the account revenue, and instead of a class"));
+        }
+        let account = Account::UnitRevenue(names::unit(state, unit)?);
+        return Ok(Leg { account, amount: steps("legs", &leg.amount)? });
+    }
     let account = match (leg.account, class) {
         (AccountKind::Revenue, Some(class)) => Account::Revenue(class),
-        (AccountKind::Revenue, None) => return Err(bad("legs", "must name the class of a revenue account")),
+        (AccountKind::Revenue, None) => {
+            return Err(bad("legs", "must name the class or the usage unit of a revenue account"));
+        }
         (_, Some(_)) => return Err(bad("legs", "may name a class only with the account revenue")),
         (AccountKind::Receivable, None) => Account::Receivable(project),
         (AccountKind::Adjustments, None) => Account::Adjustments(project),

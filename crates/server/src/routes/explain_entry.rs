@@ -1,6 +1,7 @@
 //! Where the amount of an entry comes from: leases, seconds, price, factors and arithmetic.
 
 use super::books::stretch;
+use super::explain_reports::OfReports;
 use super::ledger_scope::entry;
 use crate::books::{consult, problem};
 use crate::context::{Answer, Context, json};
@@ -26,6 +27,10 @@ pub(super) async fn explain_entry(context: Context) -> Answer {
             let view = LedgerView { app, state, books };
             let shown = view.entry(&found)?;
             let corrections = corrections.iter().map(|one| view.entry(one)).collect::<Result<Vec<_>, _>>()?;
+            if let Some(line) = found.line.as_ref().filter(|line| matches!(line.key.item, Item::Unit(_))) {
+                let reported = OfReports::new(app, books, line)?;
+                return reported.explain(&found, shown, corrections);
+            }
             match (&found.line, source) {
                 (Some(line), Some(source)) => {
                     let usage = OfUsage::new(books, line, &source)?;
@@ -55,7 +60,7 @@ fn corrections(books: &Books, mut id: EntryId) -> Result<Vec<Entry>, Problem> {
     Ok(all)
 }
 
-fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<LedgerEntry>) -> LedgerExplanation {
+pub(super) fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<LedgerEntry>) -> LedgerExplanation {
     let (amount, currency) = (&shown.amount, &shown.currency);
     let arithmetic = match (found.kind, &shown.invoice, &shown.corrects) {
         (EntryKind::Invoice, Some(invoice), _) => {
@@ -85,6 +90,9 @@ fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<LedgerEntry
         entry: shown,
         hour: None,
         price: None,
+        unit_price: None,
+        usage_records: Vec::new(),
+        more_usage_records: false,
         leases: Vec::new(),
         more_leases: false,
         lease_unit_hours: "0.000000000".into(),
@@ -125,7 +133,9 @@ fn per(period: Period) -> &'static str {
 
 impl<'u> OfUsage<'u> {
     fn new(books: &'u Books, line: &'u EntryLine, source: &'u LineSource) -> Result<Self, Problem> {
-        let Item::Class(class) = line.key.item;
+        let Item::Class(class) = line.key.item else {
+            return Err(codes::INTERNAL.problem("A usage unit has no leases."));
+        };
         let spec = books.class(class).ok_or_else(|| codes::INTERNAL.problem("The books lack a class."))?;
         Ok(Self { line, source, class, spec })
     }
@@ -164,6 +174,9 @@ impl<'u> OfUsage<'u> {
                 priority_factor: self.prices().priority_factor(key.priced).to_string(),
                 currency: self.prices().currency.to_string(),
             }),
+            unit_price: None,
+            usage_records: Vec::new(),
+            more_usage_records: false,
             leases: leases.collect::<Result<_, _>>()?,
             more_leases: self.source.has_more,
             lease_unit_hours: self.unit_hours(of_leases)?,

@@ -11,7 +11,7 @@ use crate::context::{Answer, Context, json};
 use crate::invoice_page;
 use crate::names;
 use crate::show;
-use crate::show_ledger::{LedgerView, amount, month as shown_month, sum, too_large, unit_hours};
+use crate::show_ledger::{LedgerView, amount, month as shown_month, sum, too_large, unit_hours, unit_quantity};
 use axum::body::Body;
 use axum::http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName};
 use axum::http::{HeaderValue, Response};
@@ -126,7 +126,11 @@ impl Bill<'_> {
         key: &InvoiceLineKey,
         line: &leasehold_books::InvoiceLine,
     ) -> Result<InvoiceLine, Problem> {
-        let spec = key.item.and_then(|Item::Class(class)| view.books.class(class));
+        let (spec, usage_unit) = match key.item {
+            Some(Item::Class(class)) => (view.books.class(class), None),
+            Some(Item::Unit(unit)) => (None, Some(view.unit(unit))),
+            None => (None, None),
+        };
         let hours = spec.map(|spec| unit_hours(line.usage.0, spec.quanta_per_unit, 6)).transpose()?;
         Ok(InvoiceLine {
             section: self.section(key),
@@ -135,13 +139,15 @@ impl Bill<'_> {
             project_id: key.project.0,
             held_by: view.project(key.holder),
             correction: key.correction,
-            pool: key.pool.map(|pool| view.pool(pool)),
+            pool: key.pool.filter(|_| usage_unit.is_none()).map(|pool| view.pool(pool)),
             class: spec.map(|spec| spec.name.to_string()),
-            unit: spec.map(|spec| spec.kind.unit().to_owned()),
-            priority: key.priority,
+            unit: spec.map(|spec| spec.kind.unit().to_owned()).or_else(|| usage_unit.clone()),
+            priority: key.priority.filter(|_| usage_unit.is_none()),
             app_instance: key.app_instance.map(|app| view.app_instance(app)),
             control_plane: key.control_plane,
             unit_hours: hours,
+            quantity: usage_unit.as_ref().map(|_| unit_quantity(line.usage.0)),
+            usage_unit,
             amount: amount(line.posted),
         })
     }

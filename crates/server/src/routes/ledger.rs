@@ -295,6 +295,7 @@ fn place(account: Account, currency: Currency) -> u64 {
         Account::TenantPrepaid(tenant) => (9, tenant.0),
         Account::ProjectPrepaid(project) => (10, project.0),
         Account::ExpiredCredits => (11, 0),
+        Account::UnitRevenue(unit) => (12, unit.0),
     };
     let letters = currency.as_str().bytes().fold(0, |sum, letter| sum * 26 + u64::from(letter - b'A'));
     1 + (kind << 47 | u64::from(number) << 15 | letters)

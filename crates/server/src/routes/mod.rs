@@ -16,6 +16,7 @@ mod corrections;
 mod events;
 mod explain;
 mod explain_entry;
+mod explain_reports;
 mod forecast;
 mod invoices;
 mod keys;

@@ -1,0 +1,111 @@
+//! Reported usage in answers about usage and cost.
+
+use super::UnitSeries;
+use super::unposted::unit_cost;
+use crate::ask::{Dim, Filter, Key, LINES_MAX, NONE, Question, key_of};
+use crate::facts::{Books, BooksError};
+use leasehold_ledger::Amount;
+use leasehold_model::rate::Currency;
+use leasehold_model::{UnitNo, UsageCharge};
+use std::collections::BTreeMap;
+
+/// What was reported of one unit, for one key, over one interval of the question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnitLine {
+    pub key: Key,
+    pub unit: UnitNo,
+    pub charge: UsageCharge,
+    pub bucket: u32,
+    /// In billionths of a billionth of the unit.
+    pub quantity: i128,
+    /// What is charged for it, in steps of each currency.
+    pub costs: Vec<(Currency, Amount)>,
+}
+
+/// Whether reported usage can be told apart by a question: it has no pool, node, user or class.
+fn takes(filter: &Filter, series: &UnitSeries) -> bool {
+    let Filter {
+        tenant,
+        project,
+        payer,
+        users,
+        pool,
+        node,
+        priority,
+        tag,
+        allocation,
+        app_instance,
+        workload,
+        classes,
+        control_plane,
+    } = filter;
+    let has_none = users.is_some()
+        || pool.is_some()
+        || node.is_some()
+        || priority.is_some()
+        || tag.is_some()
+        || allocation.is_some()
+        || workload.is_some()
+        || classes.is_some();
+    !has_none
+        && tenant.is_none_or(|tenant| tenant == series.tenant)
+        && project.is_none_or(|project| project == series.project)
+        && payer.is_none_or(|payer| payer == series.project)
+        && app_instance.is_none_or(|app| app == series.app_instance)
+        && control_plane.is_none_or(|wanted| wanted == series.control_plane)
+}
+
+fn unit_key(dims: &[Dim], series: &UnitSeries) -> Key {
+    key_of(dims, |dim| match dim {
+        Dim::Tenant => series.tenant.0.into(),
+        Dim::Project => series.project.0.into(),
+        Dim::AppInstance => series.app_instance.0,
+        Dim::ControlPlane => series.control_plane.into(),
+        Dim::User
+        | Dim::Pool
+        | Dim::Node
+        | Dim::Priority
+        | Dim::Tag
+        | Dim::Allocation
+        | Dim::Workload
+        | Dim::HeldAs => NONE,
+    })
+}
+
+impl Books {
+    /// Reported usage with its cost, in order of key, unit, charge and interval. It is shown in the hour in which it is
+    /// booked, and an hour belongs to the interval in which it begins.
+    pub fn unit_usage(&self, question: &Question) -> Result<Vec<UnitLine>, BooksError> {
+        let mut sums: BTreeMap<(Key, UnitNo, UsageCharge, u32), (i128, BTreeMap<Currency, Amount>)> = BTreeMap::new();
+        let units = &self.units;
+        let wanted: Vec<bool> = units.series.iter().map(|series| takes(&question.filter, series)).collect();
+        if !wanted.contains(&true) {
+            return Ok(Vec::new());
+        }
+        let window = question.window();
+        units.hours.used(window.from..window.to, &self.store, |hour, number, used| {
+            if !wanted[number as usize] || sums.len() > LINES_MAX {
+                return;
+            }
+            let series = &units.series[number as usize];
+            let bucket = question.borders.partition_point(|border| *border <= hour).saturating_sub(1);
+            let bucket = crate::usage::bucket_no(bucket);
+            let of = (unit_key(&question.dims, series), series.unit, series.charge, bucket);
+            let (quantity, costs) = sums.entry(of).or_default();
+            *quantity += used;
+            let price = series.price.and_then(|price| units.price(price));
+            if let Some(price) = price.filter(|_| series.charge == UsageCharge::Billed) {
+                let cost = costs.entry(price.currency).or_insert_with(Amount::zero);
+                *cost = cost.clone() + &unit_cost(used, price.price.0);
+            }
+        })?;
+        if sums.len() > LINES_MAX {
+            return Err(BooksError::TooMuch);
+        }
+        let line = |((key, unit, charge, bucket), (quantity, costs)): (_, (i128, BTreeMap<Currency, Amount>))| {
+            UnitLine { key, unit, charge, bucket, quantity, costs: costs.into_iter().collect() }
+        };
+        let lines = sums.into_iter().map(line);
+        Ok(lines.filter(|line| line.quantity != 0 || line.costs.iter().any(|(_, cost)| !cost.is_zero())).collect())
+    }
+}
