@@ -61,6 +61,12 @@ codes! {
     BEYOND_END 410 "beyond_end" "`after` or `Last-Event-ID` names a record that the journal does not have: it was restored from an older copy, or it is another journal; `size` says how many records it has. Compare its checkpoint with one that was kept, then start again.";
     ARCHIVED 410 "archived" "The answer is in a segment that was moved away.";
     JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
+    MISSING_ANCHOR 422 "missing_anchor" "A usage record lacks a field that says what it is about; `field` names it.";
+    UNKNOWN_ANCHOR 422 "unknown_anchor" "A usage record names something that does not exist, or that the token may not report for; `field` names it.";
+    ANCHOR_MISMATCH 422 "anchor_mismatch" "A usage record says something else about its app instance than the registry; `field` names it.";
+    BAD_CLOUD_EVENT 422 "bad_cloud_event" "The CloudEvent has another specversion or type than this endpoint takes, or lacks an attribute; `field` names it.";
+    USAGE_BATCH_REFUSED 422 "usage_batch_refused" "One of the usage records that were to be recorded together was refused, so none was recorded; `place` says which, counted from 0, and `cause` is its code.";
+    TOO_MANY_USAGE_IDS 429 "too_many_usage_ids" "So many IDs of usage records are remembered that no other is accepted; IDs are forgotten 35 days after the end of their usage.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names no action, or more than one.";
     RATE_LIMITED 429 "rate_limited" "The token has used up its operations for now; `Retry-After` says when to try again.";

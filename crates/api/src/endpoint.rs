@@ -58,6 +58,10 @@ pub struct Query {
     pub required: bool,
 }
 
+/// The media types of a CloudEvent, and of several.
+pub const CLOUD_EVENT: &str = "application/cloudevents+json";
+pub const CLOUD_EVENTS: &str = "application/cloudevents-batch+json";
+
 pub struct Endpoint {
     /// Stable; the OpenAPI operation id.
     pub id: &'static str,
@@ -87,8 +91,22 @@ impl Endpoint {
 
     /// Whether it can be repeated without an `Idempotency-Key`, because repeating it changes nothing (SEMANTICS 11).
     pub fn is_idempotent(&self) -> bool {
-        let without_key = [by_id::renew_lease, by_id::release_lease, by_id::lease_ready, by_id::report_activity];
+        let without_key = [
+            by_id::renew_lease,
+            by_id::release_lease,
+            by_id::lease_ready,
+            by_id::report_activity,
+            by_id::record_usage,
+        ];
         self.method == Method::Get || without_key.iter().any(|endpoint| endpoint.id == self.id)
+    }
+
+    /// Media types beside JSON in which it takes a body.
+    pub fn also_taken(&self) -> &'static [&'static str] {
+        match self.id {
+            "record_usage" => &[CLOUD_EVENT, CLOUD_EVENTS],
+            _ => &[],
+        }
     }
 
     /// The first part of its path, for grouping.

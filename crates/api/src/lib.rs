@@ -42,6 +42,7 @@ mod tenancy;
 mod time;
 mod timeline;
 mod token;
+mod usage_record;
 mod weights;
 mod window;
 
@@ -136,5 +137,9 @@ pub use tenancy::{
 pub use time::{Ttl, When};
 pub use timeline::{Timeline, TimelineInvoice, TimelineInvoiceLine, TimelineKind, TimelineStep, TimelineUsage};
 pub use token::{IssuedToken, NewToken, Token, TokenList};
+pub use usage_record::{
+    NewUsageRecord, NewUsageRecords, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord, UsageReports, UsageResult,
+    UsageResults,
+};
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

@@ -6,6 +6,8 @@ pub const BODY_BYTES_MAX: usize = 256 * 1024;
 pub const BATCH_BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 /// Operations in one batch.
 pub const BATCH_OPERATIONS_MAX: usize = 10_000;
+/// Usage records in one request.
+pub const USAGE_RECORDS_MAX: usize = 10_000;
 /// Items on one page.
 pub const PAGE_MAX: usize = 1000;
 /// Items on one page if the request sets no limit.

@@ -73,6 +73,9 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
             "required": !endpoint.body_optional,
             "content": { "application/json": { "schema": body(generator) } },
         });
+        for media in endpoint.also_taken() {
+            operation["requestBody"]["content"][*media] = json!({});
+        }
     }
     operation
 }
@@ -131,7 +134,7 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         let content = json!({ "application/json": { "schema": schema(generator) } });
         responses.insert(
             status.to_string(),
-            json!({ "description": "The request waits for capacity.", "content": content }),
+            json!({ "description": if status == 202 { "The request waits for capacity." } else { "The results of several." }, "content": content }),
         );
     }
     let problem = generator.subschema_for::<Problem>();

@@ -115,6 +115,10 @@ pub(crate) struct ProblemMembers {
     segment: Option<u64>,
     /// Offset of the damage in the segment.
     offset: Option<u64>,
+    /// Place of the usage record that was refused, counted from 0.
+    place: Option<u64>,
+    /// Code of the problem of that usage record.
+    cause: Option<String>,
 }
 
 /// The media type of a problem.

@@ -486,6 +486,8 @@ commands! {
     90 MakeAttachment(MakeAttachment) "make_attachment",
     91 EndAttachment(AttachmentNo) "end_attachment",
     92 RecordUsage(RecordUsage) "record_usage",
+    /// All of them or none.
+    93 RecordUsageTogether(Vec<RecordUsage>) "record_usage_together",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

@@ -388,6 +388,7 @@ impl Draft<'_> {
             Command::MakeAttachment(make) => self.make_attachment(make).map(done),
             Command::EndAttachment(attachment) => self.end_attachment(*attachment).map(done),
             Command::RecordUsage(record) => self.record_usage(record).map(done),
+            Command::RecordUsageTogether(records) => self.record_usage_together(records).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

@@ -64,7 +64,7 @@ pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, Tem
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
 pub use state::{CustodyState, Group, InvoiceStatus, LeaseState, PeriodState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{Address, TenantSettings, TenantSettingsChange};
-pub use usage::{UnitQuantity, UsageCharge};
+pub use usage::{UnitQuantity, UsageCharge, UsageSource};
 pub use word::Words;
 
 /// The version of the byte format that this crate writes. It reads this one and those before it.

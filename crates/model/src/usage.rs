@@ -63,3 +63,13 @@ words! {
         Reported = 2 "reported",
     }
 }
+
+words! {
+    /// Where usage comes from.
+    pub enum UsageSource {
+        /// Reported by the runtime of an app.
+        AppRuntime "app_runtime",
+        /// Leases. It is not reported, because the journal has it.
+        Allocation "allocation",
+    }
+}

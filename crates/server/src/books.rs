@@ -351,7 +351,24 @@ pub(crate) async fn look_up<T: Send + 'static>(
     when_caught_up(app, turn, |app| app.books.read(|books| question(app, books).map_err(|error| problem(&error)))).await
 }
 
-/// The same for what the ledger is asked, which may be refused.
+/// Looks something up in the books as they are, without waiting until they have all records.
+pub(crate) async fn glance<T: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    question: impl FnOnce(&Books) -> Result<T, BooksError> + Send + 'static,
+) -> Result<T, Problem> {
+    let turn = app.books.lookups.ask(caller).await?;
+    let books = Arc::clone(&app.books);
+    let answered = tokio::task::spawn_blocking(move || {
+        let answer = books.with_books(question);
+        drop(turn);
+        answer
+    });
+    let answered = answered.await.map_err(|_| codes::INTERNAL.problem("The books could not be asked."))?;
+    answered.map_err(|error| problem(&error))
+}
+
+/// Looks something up that may be refused, such as what the ledger is asked.
 pub(crate) async fn consult<T: Send + 'static>(
     app: &Arc<App>,
     caller: &Caller,

@@ -104,6 +104,11 @@ impl Context {
         body::read(bytes)
     }
 
+    /// The body as it was sent.
+    pub(crate) fn bytes(&self) -> &Bytes {
+        &self.body
+    }
+
     /// The idempotency key, if one was sent.
     pub(crate) fn key(&self) -> Result<Option<&[u8]>, Problem> {
         let mut all = self.headers.get_all("idempotency-key").iter();
@@ -141,8 +146,8 @@ fn sent_once(headers: &HeaderMap) -> Result<(), Problem> {
 
 fn let_in(app: &App, endpoint: &Endpoint, headers: &HeaderMap) -> Result<Caller, Problem> {
     let caller = authenticate(app, headers)?;
-    // A batch is counted by its operations.
-    if endpoint.id != by_id::batch.id {
+    // A batch is counted by its operations, and usage by its records.
+    if ![by_id::batch.id, by_id::record_usage.id].contains(&endpoint.id) {
         rate(app, &caller, 1)?;
     }
     if endpoint.roles.contains(&caller.role) {
@@ -214,7 +219,8 @@ fn decode(text: &str) -> Option<String> {
 }
 
 async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: Body) -> Result<Bytes, Problem> {
-    let most = if endpoint.id == by_id::batch.id { app.settings.batch_body_bytes() } else { app.settings.body_bytes() };
+    let takes_many = [by_id::batch.id, by_id::record_usage.id].contains(&endpoint.id);
+    let most = if takes_many { app.settings.batch_body_bytes() } else { app.settings.body_bytes() };
     let too_large = || {
         codes::BODY_TOO_LARGE
             .problem(format!("The body is larger than {most} bytes."))
@@ -233,17 +239,23 @@ async fn body_bytes(app: &App, endpoint: &Endpoint, headers: &HeaderMap, body: B
     if endpoint.body.is_none() && !bytes.is_empty() && !is_empty_object(&bytes) {
         return Err(codes::BAD_BODY.problem("The endpoint accepts no body."));
     }
-    let is_json = |kind: &HeaderValue| {
-        let essence = kind.to_str().ok().map(|text| text.split(';').next().unwrap_or("").trim());
-        essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json"))
+    let is_taken = |media: &str| {
+        let mut all = std::iter::once("application/json").chain(endpoint.also_taken().iter().copied());
+        all.any(|taken| taken.eq_ignore_ascii_case(media))
     };
-    if endpoint.body.is_some() && !bytes.is_empty() && !headers.get(CONTENT_TYPE).is_some_and(is_json) {
+    if endpoint.body.is_some() && !bytes.is_empty() && !media_type(headers).is_some_and(is_taken) {
         return Err(codes::NOT_JSON.problem("Send the body as `Content-Type: application/json`."));
     }
     if endpoint.body.is_some() && bytes.is_empty() && !endpoint.body_optional {
         return Err(codes::BAD_JSON.problem("The endpoint requires a JSON body; none was sent."));
     }
     Ok(bytes)
+}
+
+/// The media type of the body, without its parameters.
+pub(crate) fn media_type(headers: &HeaderMap) -> Option<&str> {
+    let text = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    Some(text.split(';').next().unwrap_or("").trim())
 }
 
 fn is_empty_object(bytes: &[u8]) -> bool {

@@ -62,6 +62,7 @@ pub mod template;
 mod tls;
 mod turns;
 mod unavailable_node;
+mod usage_reports;
 
 pub use access::{SECRET_PREFIX, new_secret, secret_hash};
 pub use archive_state::ArchiveState;

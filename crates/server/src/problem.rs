@@ -95,6 +95,17 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
             .with("amount", amount.to_string())
             .with("unit", currency.as_str())
             .with("currency", currency.as_str()),
+        Refusal::UsageOfOwner { .. } => problem.with("field", "project_id"),
+        Refusal::UsageQuantityTooLarge | Refusal::TooMuchUsage { .. } => problem.with("field", "quantity"),
+        Refusal::NoUsageTime { .. }
+        | Refusal::UsageEndsFirst
+        | Refusal::UsageInFuture { .. }
+        | Refusal::UsageTooLate { .. } => problem.with("field", "to"),
+        Refusal::UsageTooLong { .. } => problem.with("field", "from"),
+        Refusal::UsageIdTaken { sequence } => problem.with("field", "id").with("sequence", *sequence),
+        Refusal::UnknownUsage | Refusal::UsageSuperseded { .. } => problem.with("field", "supersedes"),
+        Refusal::UnitNotEnabled { .. } => problem.with("field", "usage_unit"),
+        Refusal::LentUsageNeedsBoth => problem.with("field", "attachment_id"),
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),
         Refusal::SettingOutOfRange { setting, .. } => problem.with("field", *setting),

@@ -171,7 +171,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
             allocation: make.allocation,
         }),
         Command::EndAttachment(number) => Wish::EndAttachment(*number),
-        Command::RecordUsage(_) => unreachable!("the simulator reports no usage"),
+        Command::RecordUsage(_) | Command::RecordUsageTogether(_) => unreachable!("the simulator reports no usage"),
         Command::Renew(renewals) => {
             let one = |one: &RenewOne| RenewalWish { lease: one.lease, ttl: one.ttl, reports: one.activity.is_some() };
             Wish::Renew(renewals.iter().map(one).collect())

@@ -21,6 +21,13 @@ pub(crate) fn example(name: &str) -> Option<Value> {
             "operating_mode": "tenant_dedicated", "control_plane_scope": "tenant", "runtime_backend": "slurm",
         }),
         "AppInstanceChange" => json!({ "name": "slurm-prod" }),
+        "UsageReports" => json!({
+            "id": "job-4711", "org_id": "physics", "project_id": "lattice", "app_instance_id": "slurm-lattice",
+            "app_slug": "slurm", "operating_mode": "tenant_dedicated", "control_plane_scope": "project",
+            "runtime_backend": "slurm", "correlation_id": "0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10",
+            "usage_source": "app_runtime", "usage_unit": "job_hours", "quantity": "1.5",
+            "from": "2026-11-02T10:00:00Z", "to": "2026-11-02T11:30:00Z"
+        }),
         "NewAttachment" => json!({ "app_instance": "slurm-shared", "source_project": "lattice", "tenant": "physics" }),
         "NewUser" => json!({ "name": "ada", "tenant": "physics" }),
         "UserChange" => json!({ "name": "ada-l" }),

@@ -14,6 +14,8 @@ pub(super) const TOKEN_READERS: &[Role] = &[Operator, Auditor, TenantAdmin];
 pub(super) const QUOTA_AUTHORITY: &[Role] = &[Operator, BillingAuthority];
 pub(super) const PRICE_READERS: &[Role] =
     &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember, AppOperator];
+pub(super) const USAGE_REPORTERS: &[Role] = &[Operator, AppOperator];
+pub(super) const USAGE_RECORD_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, AppOperator];
 pub(super) const CHARGE_READERS: &[Role] = &[Operator, Auditor, BillingAuthority];
 pub(super) const BOOK_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember];
 pub(super) const LEDGER_READERS: &[Role] = &[Operator, Auditor, BillingAuthority, TenantAdmin, ProjectMember];

@@ -102,6 +102,15 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[(tenant whose_app)] body AppInstanceChange => 200 AppInstancePut }
     delete_app_instance { "Delete an app instance that has no leases, allocations or attachments"
         Delete "/api/v1/app-instances/" {app_instance} for ADMINS query[(tenant whose_app)] => 200 Changed }
+    record_usage { "Report usage of app runtimes: one record, several, or CloudEvents"
+        Post "/api/v1/usage-records" for USAGE_REPORTERS
+            body UsageReports => 201 UsageAccepted or 200 UsageResults as UsageAnswer }
+    show_usage_record { "Show a usage record by the ID that its source gave it"
+        Get "/api/v1/usage-records/" {id} for USAGE_RECORD_READERS
+            query[
+                (source "Who reported it: the name of the token. The name of the caller's own token if absent." text)
+                (tenant "Tenant of the token that reported it: name or number. That of the caller if absent; `-` for an operator." text)
+            ] => 200 UsageRecord }
     list_attachments { "List what projects lend to shared runtimes"
         Get "/api/v1/attachments" for PRICE_READERS query[tenant (project of_project) page] => 200 AttachmentList }
     create_attachment { "Lend to a shared runtime of the tenant: the project pays for what the owner holds by it"

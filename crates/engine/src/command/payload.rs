@@ -78,6 +78,7 @@ macro_rules! plain_commands {
             | Command::MakeAttachment(_)
             | Command::EndAttachment(_)
             | Command::RecordUsage(_)
+            | Command::RecordUsageTogether(_)
     };
 }
 

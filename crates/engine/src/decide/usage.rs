@@ -7,32 +7,82 @@ use crate::refusal::Refusal;
 use crate::sealed::{Sealed, Sequences};
 use leasehold_model::body::{ReplacedUsage, UsageRecorded, UsageReport};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
-use leasehold_model::{ControlPlaneScope, Identity, Month, UnitMeasure, UsageCharge};
+use leasehold_model::limits::USAGE_RECORDS_TOGETHER_MAX;
+use leasehold_model::{
+    AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, UnitMeasure, UnitNo, UsageCharge,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
-    /// Looks up the ID of reported usage: what was reported before gets its earlier answer, and another payload under the
-    /// same ID is refused.
-    pub(super) fn check_usage_id(&self, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
-        let Command::RecordUsage(RecordUsage { tenant, project, user, report, known_to, .. }) = &request.command else {
-            return Ok(None);
-        };
+    /// The first record with the ID of reported usage, if there is one among the last; another payload under the same ID
+    /// is refused.
+    fn recorded_before(&self, command: &RecordUsage) -> Result<Option<u64>, Refusal> {
+        let RecordUsage { tenant, project, user, report, known_to, .. } = command;
         let usage = &self.state.usage;
         if *known_to < usage.recent_from {
             return Err(Refusal::UsageIdsBehind { known_to: usage.recent_from });
         }
         let identity = Identity { tenant: Some(*tenant), project: Some(*project), user: *user, ..Identity::default() };
         match self.usage_ids.find(usage, report.key()) {
-            Some(found) if found.payload == report.payload(&identity) => {
-                Ok(Some(Sealed::again(Sequences { first: found.sequence, count: 0 })))
-            }
+            Some(found) if found.payload == report.payload(&identity) => Ok(Some(found.sequence)),
             Some(found) => Err(Refusal::UsageIdTaken { sequence: found.sequence }),
             None => Ok(None),
         }
     }
+
+    /// What was reported before gets its earlier answer.
+    pub(super) fn check_usage_id(&self, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
+        let Command::RecordUsage(command) = &request.command else { return Ok(None) };
+        let before = self.recorded_before(command)?;
+        Ok(before.map(|first| Sealed::again(Sequences { first, count: 0 })))
+    }
 }
+
+/// What the records before it in the same command use, by month.
+type UsedBefore = BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), u128>;
 
 impl Draft<'_> {
     pub(super) fn record_usage(&mut self, command: &RecordUsage) -> Result<(), Refusal> {
+        let (identity, body) = self.check_usage(command, &mut UsedBefore::new())?;
+        self.emit_shaped(&identity, body, |_| {});
+        Ok(())
+    }
+
+    /// Records all or none. Those that were recorded before are left out.
+    pub(super) fn record_usage_together(&mut self, commands: &[RecordUsage]) -> Result<(), Refusal> {
+        if commands.is_empty() || commands.len() > USAGE_RECORDS_TOGETHER_MAX {
+            return Err(Refusal::TooManyUsageRecords { limit: USAGE_RECORDS_TOGETHER_MAX });
+        }
+        let mut used = UsedBefore::new();
+        let (mut ids, mut superseded) = (BTreeSet::new(), BTreeSet::new());
+        let mut bodies = Vec::with_capacity(commands.len());
+        for command in commands {
+            if self.engine.recorded_before(command)?.is_some() {
+                continue;
+            }
+            let (identity, body) = self.check_usage(command, &mut used)?;
+            let is_new = ids.insert(body.report.key())
+                && body.replaces.is_none_or(|replaced| superseded.insert(replaced.sequence));
+            if !is_new {
+                return Err(Refusal::UsageTwice);
+            }
+            bodies.push((identity, body));
+        }
+        if bodies.is_empty() {
+            return Err(Refusal::UsageKnown);
+        }
+        for (identity, body) in bodies {
+            self.emit_shaped(&identity, body, |_| {});
+        }
+        Ok(())
+    }
+
+    /// The record that a report becomes.
+    fn check_usage(
+        &self,
+        command: &RecordUsage,
+        used_before: &mut UsedBefore,
+    ) -> Result<(Identity, UsageRecorded), Refusal> {
         let RecordUsage { tenant, project, user, report, .. } = command;
         let (tenant, project, user) = (*tenant, *project, *user);
         let instance = self.instance_of_usage(command)?;
@@ -53,20 +103,32 @@ impl Draft<'_> {
         self.check_time_of_usage(report)?;
         self.check_attachment_of_usage(report)?;
         let replaces = self.check_superseded(command)?;
-        let month = Month::of(report.to);
-        let (app, unit) = (report.app_instance, report.unit);
-        let replaced = replaces.filter(|old| (Month::of(old.to), old.project) == (month, project));
-        let used = state.usage.used_in(month, project, app, unit).0;
-        let after = (used + report.quantity.0).saturating_sub(replaced.map_or(0, |old| old.quantity.0));
-        if after > USAGE_PER_MONTH_MAX && after > used {
-            return Err(Refusal::TooMuchUsage { unit, month });
-        }
+        self.check_month_of_usage(project, report, replaces.as_ref(), used_before)?;
         let charge = if is_shared && !report.control_plane { UsageCharge::Reported } else { UsageCharge::Billed };
         let no_submitter = is_shared && !report.control_plane && project == owner && user.is_none();
         let identity =
             Identity { tenant: Some(tenant), project: Some(project), user, workload: None, token: self.identity.token };
-        let body = UsageRecorded { report: report.clone(), charge, no_submitter, replaces };
-        self.emit_shaped(&identity, body, |_| {});
+        Ok((identity, UsageRecorded { report: report.clone(), charge, no_submitter, replaces }))
+    }
+
+    /// A project uses only so much in a month; less than before always passes.
+    fn check_month_of_usage(
+        &self,
+        project: ProjectNo,
+        report: &UsageReport,
+        replaces: Option<&ReplacedUsage>,
+        used_before: &mut UsedBefore,
+    ) -> Result<(), Refusal> {
+        let of = (Month::of(report.to), project, report.app_instance, report.unit);
+        let (month, _, app, unit) = of;
+        let used = self.state().usage.used_in(month, project, app, unit).0;
+        let used = used + used_before.get(&of).copied().unwrap_or(0);
+        let replaced = replaces.filter(|old| (Month::of(old.to), old.project) == (month, project));
+        let after = (used + report.quantity.0).saturating_sub(replaced.map_or(0, |old| old.quantity.0));
+        if after > USAGE_PER_MONTH_MAX && after > used {
+            return Err(Refusal::TooMuchUsage { unit, month });
+        }
+        *used_before.entry(of).or_default() += after.saturating_sub(used);
         Ok(())
     }
 

@@ -38,11 +38,11 @@ fields! {
 pub type UsageKey = [u64; 2];
 
 impl UsageReport {
-    /// The key of a report with this ID by the same source.
-    fn key_of(&self, id: &Name) -> UsageKey {
+    /// The key of a report by a source: the tenant of its token, and the name of that.
+    pub fn key_for(reporter: Option<TenantNo>, source: &Name, id: &Name) -> UsageKey {
         let mut bytes = Vec::with_capacity(96);
-        self.reporter.put(&mut bytes);
-        self.source.put(&mut bytes);
+        reporter.put(&mut bytes);
+        source.put(&mut bytes);
         id.put(&mut bytes);
         let digest: [u8; 32] = Sha256::digest(&bytes).into();
         let word = |at: usize| u64::from_be_bytes(*digest[at..].first_chunk().expect("32 bytes"));
@@ -50,12 +50,12 @@ impl UsageReport {
     }
 
     pub fn key(&self) -> UsageKey {
-        self.key_of(&self.id)
+        Self::key_for(self.reporter, &self.source, &self.id)
     }
 
     /// The key of the record that it replaces.
     pub fn superseded_key(&self) -> Option<UsageKey> {
-        self.supersedes.as_ref().map(|id| self.key_of(id))
+        self.supersedes.as_ref().map(|id| Self::key_for(self.reporter, &self.source, id))
     }
 
     /// A digest of all that was reported, with whose usage it is: the same ID with another payload is a mistake.

@@ -41,6 +41,7 @@ mod timeline;
 mod times;
 mod tokens;
 mod usage;
+mod usage_records;
 mod waste;
 mod windows;
 
@@ -70,7 +71,7 @@ mod handlers {
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
         ceilings::*, claims::*, corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*,
         keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*, prepaid::*, quotas::*, quote::*,
-        rates::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, waste::*, windows::*,
+        rates::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*, waste::*, windows::*,
     };
 }
 
