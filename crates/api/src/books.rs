@@ -2,7 +2,7 @@
 
 use crate::lease::RequestLease;
 use crate::time::{Ttl, When};
-use leasehold_model::{Priority, Sensitivity, WasteClass};
+use leasehold_model::{Priority, Sensitivity, UsageCharge, WasteClass};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -66,6 +66,9 @@ pub struct Of {
     /// Number of the resource class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class_id: Option<u16>,
+    /// Usage unit that an app reported. Absent for capacity, and in costs that are not grouped by class.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage_unit: Option<String>,
     /// Kind of resource. Absent if the line is not grouped by it or has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -136,6 +139,25 @@ pub struct UsageReport {
     pub as_of_size: u64,
     /// One line per group.
     pub lines: Vec<UsageLine>,
+    /// What apps reported, one line per group, usage unit and charge. It is shown in the hour in which it is booked. Empty
+    /// if the question is about something that reported usage does not have, such as a pool or a class.
+    pub reported: Vec<ReportedLine>,
+}
+
+/// What apps reported of one usage unit in one group.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReportedLine {
+    #[serde(flatten)]
+    pub of: Of,
+    #[serde(flatten)]
+    pub stretch: Stretch,
+    /// Name of the bucket in the time zone that was asked for. Absent without `bucket`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bucket: Option<String>,
+    /// What it does to the accounts of its project.
+    pub charge: UsageCharge,
+    /// Exact quantity.
+    pub quantity: String,
 }
 
 /// How the capacity of a class was used, in unit-seconds without rounding: fractions in lowest terms. The six parts add

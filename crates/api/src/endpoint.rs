@@ -91,13 +91,8 @@ impl Endpoint {
 
     /// Whether it can be repeated without an `Idempotency-Key`, because repeating it changes nothing (SEMANTICS 11).
     pub fn is_idempotent(&self) -> bool {
-        let without_key = [
-            by_id::renew_lease,
-            by_id::release_lease,
-            by_id::lease_ready,
-            by_id::report_activity,
-            by_id::record_usage,
-        ];
+        let without_key =
+            [by_id::renew_lease, by_id::release_lease, by_id::lease_ready, by_id::report_activity, by_id::record_usage];
         self.method == Method::Get || without_key.iter().any(|endpoint| endpoint.id == self.id)
     }
 

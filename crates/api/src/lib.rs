@@ -65,8 +65,9 @@ pub use audit::{CHECKPOINT_SIZE, Checkpoint, ConsistencyProof, FIRST_SEQUENCE, I
 pub use batch::{Batch, BatchResult, BatchResults, LeaseRef, Operation};
 pub use books::{
     Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, ExactCapacity, Forecast,
-    ForecastPart, FragmentedNode, KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, SensitivityReport, Stranded,
-    Stretch, UsageLine, UsageReport, Utilisation, WasteReport, WasteSum, WastedCost, WastedLease, WorkloadSensitivity,
+    ForecastPart, FragmentedNode, KindSensitivity, Of, Quote, QuoteLine, QuoteRequest, ReportedLine, SensitivityReport,
+    Stranded, Stretch, UsageLine, UsageReport, Utilisation, WasteReport, WasteSum, WastedCost, WastedLease,
+    WorkloadSensitivity,
 };
 pub use capacity::{
     Class, ClassChange, ClassList, ClassPut, EmptyNode, LoseNode, NewClass, NewNode, NewPool, Node, NodeCapacity,
@@ -138,8 +139,8 @@ pub use time::{Ttl, When};
 pub use timeline::{Timeline, TimelineInvoice, TimelineInvoiceLine, TimelineKind, TimelineStep, TimelineUsage};
 pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use usage_record::{
-    NewUsageRecord, NewUsageRecords, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord, UsageReports, UsageResult,
-    UsageResults,
+    NewUsageRecord, NewUsageRecords, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord, UsageReports,
+    UsageResult, UsageResults,
 };
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

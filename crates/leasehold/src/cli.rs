@@ -29,6 +29,7 @@ pub(crate) mod tenancy;
 pub(crate) mod timeline;
 pub(crate) mod times;
 pub(crate) mod token;
+pub(crate) mod usage_record;
 pub(crate) mod window;
 
 pub(crate) use events::RecordsArgs;

@@ -58,7 +58,8 @@ impl CloudEvent {
             return Err(bad_event("datacontenttype", "must be application/json"));
         }
         let id = self.id.filter(|id| !id.is_empty()).ok_or_else(|| bad_event("id", "is missing"))?;
-        let source = self.source.filter(|source| !source.is_empty()).ok_or_else(|| bad_event("source", "is missing"))?;
+        let source =
+            self.source.filter(|source| !source.is_empty()).ok_or_else(|| bad_event("source", "is missing"))?;
         if record.id.get_or_insert_with(|| id.clone()) != &id {
             return Err(bad_event("data.id", "differs from the id of the event"));
         }
@@ -215,7 +216,8 @@ mod tests {
         assert_eq!(one(&binary, &data), Ok(record.clone()));
         let batch = headers(&[("content-type", CLOUD_EVENTS)]);
         let other = json!({ "specversion": "1.0", "type": "other", "source": "/serving", "id": "2", "data": data });
-        let Ok(Reports::Several { records, atomic: false }) = read(&batch, json!([event, other]).to_string().as_bytes())
+        let Ok(Reports::Several { records, atomic: false }) =
+            read(&batch, json!([event, other]).to_string().as_bytes())
         else {
             panic!("several events")
         };

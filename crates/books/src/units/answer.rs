@@ -1,16 +1,16 @@
 //! Reported usage in answers about usage and cost.
 
 use super::UnitSeries;
-use super::unposted::unit_cost;
 use crate::ask::{Dim, Filter, Key, LINES_MAX, NONE, Question, key_of};
 use crate::facts::{Books, BooksError};
-use leasehold_ledger::Amount;
-use leasehold_model::rate::Currency;
+use ethnum::U256;
+use leasehold_meter::{Money, Overflow};
+use leasehold_model::rate::{BILLION, Currency};
 use leasehold_model::{UnitNo, UsageCharge};
 use std::collections::BTreeMap;
 
 /// What was reported of one unit, for one key, over one interval of the question.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct UnitLine {
     pub key: Key,
     pub unit: UnitNo,
@@ -18,8 +18,8 @@ pub struct UnitLine {
     pub bucket: u32,
     /// In billionths of a billionth of the unit.
     pub quantity: i128,
-    /// What is charged for it, in steps of each currency.
-    pub costs: Vec<(Currency, Amount)>,
+    /// What is charged for it.
+    pub costs: Vec<(Currency, Money)>,
 }
 
 /// Whether reported usage can be told apart by a question: it has no pool, node, user or class.
@@ -76,13 +76,14 @@ impl Books {
     /// Reported usage with its cost, in order of key, unit, charge and interval. It is shown in the hour in which it is
     /// booked, and an hour belongs to the interval in which it begins.
     pub fn unit_usage(&self, question: &Question) -> Result<Vec<UnitLine>, BooksError> {
-        let mut sums: BTreeMap<(Key, UnitNo, UsageCharge, u32), (i128, BTreeMap<Currency, Amount>)> = BTreeMap::new();
+        let mut sums: BTreeMap<(Key, UnitNo, UsageCharge, u32), (i128, BTreeMap<Currency, Money>)> = BTreeMap::new();
         let units = &self.units;
         let wanted: Vec<bool> = units.series.iter().map(|series| takes(&question.filter, series)).collect();
         if !wanted.contains(&true) {
             return Ok(Vec::new());
         }
         let window = question.window();
+        let mut overflow = false;
         units.hours.used(window.from..window.to, &self.store, |hour, number, used| {
             if !wanted[number as usize] || sums.len() > LINES_MAX {
                 return;
@@ -95,14 +96,18 @@ impl Books {
             *quantity += used;
             let price = series.price.and_then(|price| units.price(price));
             if let Some(price) = price.filter(|_| series.charge == UsageCharge::Billed) {
-                let cost = costs.entry(price.currency).or_insert_with(Amount::zero);
-                *cost = cost.clone() + &unit_cost(used, price.price.0);
+                // A part of a unit has 18 decimals, a price 9, and money 36.
+                let cost = U256::from(used.unsigned_abs()) * U256::from(price.price.0) * U256::from(BILLION);
+                overflow |= used < 0 || costs.entry(price.currency).or_default().add(1, cost).is_err();
             }
         })?;
+        if overflow {
+            return Err(Overflow.into());
+        }
         if sums.len() > LINES_MAX {
             return Err(BooksError::TooMuch);
         }
-        let line = |((key, unit, charge, bucket), (quantity, costs)): (_, (i128, BTreeMap<Currency, Amount>))| {
+        let line = |((key, unit, charge, bucket), (quantity, costs)): (_, (i128, BTreeMap<Currency, Money>))| {
             UnitLine { key, unit, charge, bucket, quantity, costs: costs.into_iter().collect() }
         };
         let lines = sums.into_iter().map(line);

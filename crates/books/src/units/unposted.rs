@@ -163,7 +163,7 @@ impl Books {
 }
 
 /// The exact cost of so many parts of a unit at a price in billionths.
-pub(super) fn unit_cost(parts: i128, price: u64) -> Amount {
+fn unit_cost(parts: i128, price: u64) -> Amount {
     // A part and a price have 27 decimals together, six of which are steps.
     let each = Amount::new(i128::from(price), UnitQuantity::LINE_PARTS * 1_000);
     let cost = each.times(parts.unsigned_abs());

@@ -6,11 +6,9 @@ use crate::command::{Command, RecordUsage, Request};
 use crate::refusal::Refusal;
 use crate::sealed::{Sealed, Sequences};
 use leasehold_model::body::{ReplacedUsage, UsageRecorded, UsageReport};
-use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::limits::USAGE_RECORDS_TOGETHER_MAX;
-use leasehold_model::{
-    AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, UnitMeasure, UnitNo, UsageCharge,
-};
+use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
+use leasehold_model::{AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, UnitMeasure, UnitNo, UsageCharge};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {

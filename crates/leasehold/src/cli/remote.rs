@@ -17,6 +17,7 @@ use super::status::StatusArgs;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::timeline::TimelineArgs;
 use super::token::TokenCommand;
+use super::usage_record::UsageRecordCommand;
 use clap::{Args, Subcommand};
 use leasehold_api::Priority;
 use leasehold_model::Words;
@@ -57,6 +58,9 @@ pub(crate) enum RemoteCommand {
     /// Lend capacity of a project to a shared runtime of its tenant
     #[command(subcommand)]
     Attachment(AttachmentCommand),
+    /// Report usage of app runtimes, and look it up
+    #[command(subcommand)]
+    UsageRecord(UsageRecordCommand),
     /// Manage resource classes: what can be leased
     #[command(subcommand)]
     Class(ClassCommand),

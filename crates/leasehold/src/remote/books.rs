@@ -90,10 +90,36 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
     let report = call.await?;
     match csv {
         Some(csv) => usage_csv(csv, &report, by)?,
-        None => session.print_table(&usage_table(&report, by, extra))?,
+        None => {
+            if !report.lines.is_empty() || report.reported.is_empty() {
+                session.print_table(&usage_table(&report, by, extra))?;
+            }
+            if !report.reported.is_empty() {
+                let apart = if report.lines.is_empty() { "" } else { "\n" };
+                crate::output::print(&format!("{apart}Reported by apps\n\n"))?;
+                session.print_table(&reported_table(&report, by))?;
+            }
+        }
     }
     say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
+}
+
+/// What apps reported.
+fn reported_table(report: &UsageReport, by: &[String]) -> Table {
+    let lines = &report.reported;
+    let names = shown(by, lines.iter().map(|line| &line.of));
+    let shared = SharedNames::of(&names, lines.iter().map(|line| &line.of));
+    let cut = is_cut(lines.iter().map(|line| &line.stretch));
+    let figures = [("quantity", Align::Right), ("unit", Align::Left), ("charge", Align::Left)];
+    let mut table = headed(cut, &names, &figures, false);
+    for line in lines {
+        let mut row = cells(cut.then(|| start(line.bucket.as_ref(), line.stretch.from)), &names, &line.of, &shared);
+        let unit = line.of.usage_unit.clone().unwrap_or_default();
+        row.extend([line.quantity.clone(), unit, super::details::word(line.charge)].map(|text| (text, Style::Plain)));
+        table.styled(row);
+    }
+    table
 }
 
 /// The headings: the start of the bucket if there are several, the dimensions, then the figures.
@@ -188,10 +214,11 @@ pub(super) fn print_with_ids<'a>(
 }
 
 fn usage_csv(csv: Csv, report: &UsageReport, by: &[String]) -> Result<(), Failed> {
-    let names = columns(by, report.lines.iter().map(|line| &line.of));
+    let reported = report.reported.iter().map(|line| &line.of);
+    let names = columns(by, report.lines.iter().map(|line| &line.of).chain(reported));
     let mut headings = vec!["from", "to"];
     headings.extend(&names);
-    headings.extend(["unit", "unit_seconds", "exact", "quanta_ns", "peak", "covered", "busy"]);
+    headings.extend(["unit", "unit_seconds", "exact", "quanta_ns", "peak", "covered", "busy", "quantity", "charge"]);
     let rows = report.lines.iter().map(|line| {
         let mut row = exact_cells(&names, &line.of, &line.stretch);
         row.extend([line.unit.clone(), line.unit_seconds.clone(), line.exact.clone()]);
@@ -200,9 +227,17 @@ fn usage_csv(csv: Csv, report: &UsageReport, by: &[String]) -> Result<(), Failed
         row.extend(
             [used.map(|used| used.covered.clone()), used.map(|used| used.busy.clone())].map(Option::unwrap_or_default),
         );
+        row.extend([String::new(), String::new()]);
         (Some(&line.of), row)
     });
-    print_with_ids(csv, &names, headings, rows)
+    let reported = report.reported.iter().map(|line| {
+        let mut row = exact_cells(&names, &line.of, &line.stretch);
+        row.push(line.of.usage_unit.clone().unwrap_or_default());
+        row.extend(std::iter::repeat_n(String::new(), 6));
+        row.extend([line.quantity.clone(), super::details::word(line.charge)]);
+        (Some(&line.of), row)
+    });
+    print_with_ids(csv, &names, headings, rows.chain(reported))
 }
 
 async fn capacity(session: &Session, args: CapacityArgs) -> Result<(), Failed> {

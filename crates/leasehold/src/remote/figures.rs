@@ -187,7 +187,8 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         Group::Workload => of.workload.clone(),
         Group::HeldAs => of.held_as.clone(),
         Group::ControlPlane => of.control_plane.map(|is| is.to_string()),
-        Group::Class => of.class.clone(),
+        // What an app reported has a unit in place of a class.
+        Group::Class => of.class.clone().or_else(|| of.usage_unit.clone()),
         Group::Kind => of.kind.clone(),
         Group::Tier => of.tier.clone(),
     }

@@ -42,6 +42,7 @@ mod timeline;
 mod times;
 mod token;
 mod units;
+mod usage_record;
 mod waste;
 mod watch;
 mod window;
@@ -73,6 +74,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::App(command) => apps::app(session, command).await?,
         RemoteCommand::AppInstance(command) => apps::app_instance(session, command).await?,
         RemoteCommand::Attachment(command) => apps::attachment(session, command).await?,
+        RemoteCommand::UsageRecord(command) => usage_record::usage_record(session, command).await?,
         RemoteCommand::Class(command) => capacity::class(session, command).await?,
         RemoteCommand::Pool(command) => capacity::pool(session, command).await?,
         RemoteCommand::Node(command) | RemoteCommand::Admin(AdminCommand::Node(command)) => {

@@ -8,11 +8,11 @@ use leasehold_api::{
     Amount, CapacityReport, CapacityUse, CostLine, CostRate, CostRateLine, CostReport, ExactCapacity, KindSensitivity,
     Of, Problem, SensitivityReport, Stretch, When, WorkloadSensitivity, codes, limits,
 };
-use leasehold_books::{Key, Question};
+use leasehold_books::{Key, Question, UnitLine};
 use leasehold_meter::exact::{SCALE, decimal_text};
 use leasehold_meter::{Money, Overflow, Units, Window};
 use leasehold_model::rate::Currency;
-use leasehold_model::{ClassNo, ClassSpec, Name};
+use leasehold_model::{ClassNo, ClassSpec, Name, UnitNo};
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn overflow(_: Overflow) -> Problem {
@@ -145,8 +145,17 @@ fn capacity_line(
     })
 }
 
-/// The key of a cost line: key, class, kind, tier, bucket, currency.
-type CostPlace = (Key, Option<ClassNo>, Option<u8>, Option<Name>, u32, Currency);
+/// What a cost line is about: key, class, usage unit, kind, tier, bucket, currency.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct CostPlace {
+    key: Key,
+    class: Option<ClassNo>,
+    unit: Option<UnitNo>,
+    kind: Option<u8>,
+    tier: Option<Name>,
+    bucket: u32,
+    currency: Currency,
+}
 
 /// Cost lines, grouped as asked for. Unlike amounts of different units, money can be added up over all classes.
 fn cost_lines(
@@ -154,26 +163,39 @@ fn cost_lines(
     asked: &BooksQuery,
     question: &Question,
     lines: &[leasehold_books::CostLine],
+    units: &[UnitLine],
 ) -> Result<Vec<(Of, u32, Currency, Money)>, Problem> {
     let by_class = asked.by.contains(&By::Class);
     let by_kind = asked.by.contains(&By::Kind);
-    let mut sums: BTreeMap<CostPlace, (Money, ClassNo)> = BTreeMap::new();
+    // The class is any of those of the group, which have its kind.
+    let mut sums: BTreeMap<CostPlace, (Money, Option<ClassNo>)> = BTreeMap::new();
     for line in lines {
         let spec = naming.spec(line.class)?;
         let tier = (asked.by_tier() && !by_class).then(|| spec.tier.clone()).flatten();
         let kind = (by_kind && !by_class).then_some(spec.kind as u8);
-        let place = (line.key, by_class.then_some(line.class), kind, tier, line.bucket, line.currency);
-        let sum = sums.entry(place).or_insert((Money::default(), line.class));
+        let class = by_class.then_some(line.class);
+        let (key, bucket, currency) = (line.key, line.bucket, line.currency);
+        let place = CostPlace { key, class, unit: None, kind, tier, bucket, currency };
+        let sum = sums.entry(place).or_insert((Money::default(), Some(line.class)));
         sum.0.add_all(&line.money).map_err(overflow)?;
+    }
+    for line in units {
+        for (currency, money) in &line.costs {
+            let (key, bucket, currency) = (line.key, line.bucket, *currency);
+            let unit = by_class.then_some(line.unit);
+            let place = CostPlace { key, class: None, unit, kind: None, tier: None, bucket, currency };
+            sums.entry(place).or_insert((Money::default(), None)).0.add_all(money).map_err(overflow)?;
+        }
     }
     too_many(sums.len())?;
     let mut out = Vec::with_capacity(sums.len());
-    for ((key, class, kind, tier, bucket, currency), (money, of_class)) in sums {
+    for (CostPlace { key, class, unit, kind, tier, bucket, currency }, (money, of_class)) in sums {
         let mut of = naming.of(&question.dims, &key);
         if let Some(class) = class {
             naming.name_class(&mut of, class)?;
         }
-        if kind.is_some() {
+        of.usage_unit = unit.map(|unit| naming.unit(unit));
+        if let Some(of_class) = of_class.filter(|_| kind.is_some()) {
             of.kind = Some(naming.spec(of_class)?.kind.word().to_owned());
         }
         if let Some(tier) = tier {
@@ -192,10 +214,12 @@ pub(super) async fn costs(context: Context) -> Answer {
         let window = asked.window(known.as_of)?;
         let question = asked.question(books, window)?;
         let (lines, workloads) = books.cost(&question).map_err(|error| problem(&error))?;
-        let total = amounts(lines.iter().map(|line| (line.currency, &line.money)))?;
+        let units = books.unit_usage(&question).map_err(|error| problem(&error))?;
+        let of_units = units.iter().flat_map(|line| &line.costs).map(|(currency, money)| (*currency, money));
+        let total = amounts(lines.iter().map(|line| (line.currency, &line.money)).chain(of_units))?;
         let lines = now.read(|state| {
             let naming = Naming { state, books, workloads: &workloads, caller: &caller };
-            cost_lines(&naming, &asked, &question, &lines)
+            cost_lines(&naming, &asked, &question, &lines, &units)
         })?;
         let border = |place: u32| question.borders[place as usize];
         let labels = asked.labels(&question)?;
@@ -222,7 +246,7 @@ pub(super) async fn cost_rate(context: Context) -> Answer {
         let total = amounts(lines.iter().map(|line| (line.currency, &line.money)))?;
         let lines = now.read(|state| {
             let naming = Naming { state, books, workloads: &workloads, caller: &caller };
-            cost_lines(&naming, &asked, &question, &lines)
+            cost_lines(&naming, &asked, &question, &lines, &[])
         })?;
         let costs =
             amounts_together(&lines.iter().map(|(_, _, currency, money)| (*currency, money)).collect::<Vec<_>>())?;

@@ -6,7 +6,7 @@ use leasehold_api::{Of, Problem, codes};
 use leasehold_books::{Books, Dim, HeldAs, Key, NONE, NamedKind};
 use leasehold_engine::State;
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, ClassNo, ClassSpec, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UserNo,
+    AllocationNo, AppInstanceNo, ClassNo, ClassSpec, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UnitNo, UserNo,
 };
 
 /// Names of the objects in the keys of a report.
@@ -85,6 +85,10 @@ impl Naming<'_> {
         let mut of = Of::default();
         dims.iter().zip(key).for_each(|(dim, value)| self.put(&mut of, *dim, *value));
         of
+    }
+
+    pub(super) fn unit(&self, unit: UnitNo) -> String {
+        self.state.unit(unit).map_or_else(|| unit.to_string(), |unit| unit.name.to_owned())
     }
 
     pub(super) fn spec(&self, class: ClassNo) -> Result<&ClassSpec, Problem> {

@@ -5,8 +5,9 @@ use super::books_query::BooksQuery;
 use super::naming::Naming;
 use crate::books::{ask, problem};
 use crate::context::{Answer, Context, json};
-use leasehold_api::{Problem, UsageLine, UsageReport, When, codes};
-use leasehold_books::{Activity, Books, Key, PeakLine, Question, Usage};
+use crate::show_ledger::unit_quantity;
+use leasehold_api::{Problem, ReportedLine, UsageLine, UsageReport, When, codes};
+use leasehold_books::{Activity, Books, Key, PeakLine, Question, UnitLine, Usage};
 use leasehold_meter::{Units, Window};
 use leasehold_model::{ClassNo, ClassSpec, Name, Quanta, quantity};
 use std::collections::BTreeMap;
@@ -46,9 +47,30 @@ pub(super) async fn usage(context: Context) -> Answer {
             let peaks = if peak { books.peaks(&question).map_err(failed)?.0 } else { Vec::new() };
             lines.by_class(&peaks, &activity)
         })?;
-        Ok(UsageReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines })
+        let units = books.unit_usage(&question).map_err(failed)?;
+        too_many(units.len())?;
+        let labels = asked.labels(&question)?;
+        let reported = now.read(|state| {
+            let naming = Naming { state, books, workloads: &usage.workloads, caller: &caller };
+            let line = |line: UnitLine| reported(&naming, &question, &labels, &line);
+            units.into_iter().map(line).collect()
+        });
+        Ok(UsageReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines, reported })
     });
     json(200, &report.await?)
+}
+
+fn reported(naming: &Naming<'_>, question: &Question, labels: &[String], line: &UnitLine) -> ReportedLine {
+    let mut of = naming.of(&question.dims, &line.key);
+    of.usage_unit = Some(naming.unit(line.unit));
+    let place = line.bucket as usize;
+    ReportedLine {
+        of,
+        stretch: stretch(Window::new(question.borders[place], question.borders[place + 1])),
+        bucket: labels.get(place).cloned(),
+        charge: line.charge,
+        quantity: unit_quantity(line.quantity),
+    }
 }
 
 /// What one quantum of a class counts in its group: the quanta per unit of the other classes, so that all can be added.

@@ -11,8 +11,8 @@ use crate::reply::ask;
 use crate::usage_reports::{self, Reports};
 use crate::{names, show};
 use leasehold_api::{
-    AllocationId, NewUsageRecord, Problem, UnitQuantityText, UsageAccepted, UsageRecord, UsageResult, UsageResults, When,
-    codes, limits,
+    AllocationId, NewUsageRecord, Problem, UnitQuantityText, UsageAccepted, UsageRecord, UsageResult, UsageResults,
+    When, codes, limits,
 };
 use leasehold_books::KnownUsage;
 use leasehold_cell::{Reply, Unsealed};
@@ -20,8 +20,8 @@ use leasehold_engine::command::RecordUsage;
 use leasehold_engine::{AppInstance, Command, Refusal, Request, State};
 use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ControlPlaneScope, CorrelationId, Identity, Name, Record, Role, TenantNo,
-    UnitQuantity, UsageSource,
+    AllocationNo, AppInstanceNo, AttachmentNo, ControlPlaneScope, CorrelationId, Identity, Name, Record, Role,
+    TenantNo, UnitQuantity, UsageSource,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -499,7 +499,10 @@ pub(super) async fn show_usage_record(context: Context) -> Answer {
     let read = tokio::task::spawn_blocking(move || read_usage(&app, known.sequence)).await;
     let (record, recorded) = read.map_err(|_| codes::INTERNAL.problem("The record could not be read."))??;
     let seen = record.identity.tenant.is_some_and(|tenant| caller.sees_tenant(tenant))
-        || recorded.report.reporter.is_some_and(|tenant| caller.sees_app_instance(tenant, recorded.report.app_instance));
+        || recorded
+            .report
+            .reporter
+            .is_some_and(|tenant| caller.sees_app_instance(tenant, recorded.report.app_instance));
     if !seen {
         return Err(not_found());
     }
