@@ -9,6 +9,7 @@ use crate::runs::RunKey;
 use crate::store::CORRELATIONS;
 use crate::stories::Story;
 use leasehold_model::body::{Body, Correlation};
+use leasehold_model::ledger::HOUR_NS;
 use leasehold_model::{AllocationNo, Instant, LeaseNo, ProjectNo, Record, TenantNo};
 use sha2::{Digest, Sha256};
 
@@ -24,6 +25,34 @@ pub(crate) enum Found {
         /// Whether it was an allocation and not a lease that was asked for.
         of_allocation: bool,
     },
+    /// A part of a usage record.
+    Usage {
+        sequence: u64,
+        at: Instant,
+        part: LinePart,
+    },
+}
+
+/// A series of reported usage and an hour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinePart {
+    pub(crate) series: u32,
+    pub(crate) hour: Instant,
+}
+
+impl LinePart {
+    /// Marks a part of a usage record in the index, beside its series and hour.
+    const MARK: u64 = 1 << 63;
+
+    fn encoded(self) -> u64 {
+        Self::MARK | u64::from(self.series) << 28 | self.hour.0 / HOUR_NS
+    }
+
+    fn decoded(word: u64) -> Option<Self> {
+        let (series, hour) = ((word & !Self::MARK) >> 28, word & ((1 << 28) - 1));
+        let part = Self { series: u32::try_from(series).ok()?, hour: Instant(hour * HOUR_NS) };
+        (word & Self::MARK != 0).then_some(part)
+    }
 }
 
 /// Where a request is in the index: requests of a tenant are in order of their first record.
@@ -76,6 +105,12 @@ impl Books {
         }
     }
 
+    /// Adds a part of a usage record to the index.
+    pub(crate) fn index_usage(&mut self, record: &Record, tenant: TenantNo, correlation: u128, part: LinePart) {
+        let key = [hash_of(correlation), tenant.0.into(), record.sequence, part.encoded(), record.stamp.0];
+        self.correlations.add(key);
+    }
+
     /// Requests that were given an ID, from a place on; of one tenant or of all.
     pub(crate) fn given(
         &self,
@@ -105,6 +140,11 @@ impl Books {
         sees: &impl Fn(TenantNo, ProjectNo) -> bool,
     ) -> Result<Option<Found>, BooksError> {
         let [_, tenant, sequence, denied, at] = *key;
+        if let Some(part) = LinePart::decoded(denied) {
+            let of = self.unit_series(part.series).ok_or_else(|| self.store.damage())?;
+            let seen = sees(of.tenant, of.project);
+            return Ok(seen.then_some(Found::Usage { sequence, at: Instant(at), part }));
+        }
         if let Some(project) = (denied & !OF_A_LEASE).checked_sub(1) {
             let owner = (u32::try_from(tenant), u32::try_from(project));
             let (Ok(tenant), Ok(project)) = owner else { return Err(self.store.damage()) };

@@ -25,7 +25,7 @@ pub use prepaid::{PrepaidEntry, PrepaidEvent};
 pub(crate) use rating::{PayerLines, Rated};
 pub use settle::{PayerPosting, Settlement};
 pub(crate) use stored::{StoredBody, StoredEntry};
-pub(crate) use story::StoryLines;
+pub(crate) use story::{LineOfStory, StoryLines};
 
 use crate::facts::Books;
 use crate::runs::Runs;

@@ -52,6 +52,8 @@ pub enum Request {
     Grant(u64),
     /// The sequence of a denial.
     Denial(u64),
+    /// The sequence of a usage record.
+    Usage(u64),
 }
 
 /// What leases used in an hour, at one price.
@@ -127,6 +129,8 @@ pub struct Timeline {
 /// Requests that are told together, and the leases after which a group ends.
 const GROUP_REQUESTS: usize = 64;
 const GROUP_LEASES: usize = 4096;
+/// Parts that a usage record has at most, with a price that changes twice a day for a year.
+const PARTS_MAX: usize = 1024;
 /// Groups that one page looks at.
 const GROUPS_MAX: usize = 16;
 
@@ -141,7 +145,7 @@ fn lease_count(found: &Found) -> usize {
     match found {
         Found::Allocation(story) => story.attempts.iter().map(|attempt| attempt.leases as usize).sum(),
         Found::Leases(rows) => rows.len(),
-        Found::Denied { .. } => 0,
+        Found::Denied { .. } | Found::Usage { .. } => 0,
     }
 }
 
@@ -195,12 +199,16 @@ impl Books {
             group.found.extend(self.request(Correlation::Derived(sequence), sequence, &of_tenant)?);
         }
         let mut leases: usize = group.found.iter().map(lease_count).sum();
-        let given = self.given(question.id.0, question.tenant, from, GROUP_REQUESTS + 1)?;
+        let given = self.given(question.id.0, question.tenant, from, GROUP_REQUESTS + PARTS_MAX)?;
+        let mut last = None;
         for (read, (place, key)) in given.iter().enumerate() {
-            if read == GROUP_REQUESTS || read > 0 && leases > GROUP_LEASES {
+            // The parts of a usage record are told together.
+            let is_full = read >= GROUP_REQUESTS || read > 0 && leases > GROUP_LEASES;
+            if is_full && last != Some(*place) {
                 group.next = Some(*place);
                 break;
             }
+            last = Some(*place);
             let found = self.request_given(question.id.0, key, sees)?;
             leases += found.iter().map(lease_count).sum::<usize>();
             group.found.extend(found);

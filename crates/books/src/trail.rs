@@ -38,6 +38,7 @@ words! {
         Posted = 141 "ledger.posted",
         Corrected = 143 "ledger.corrected",
         Invoiced = 151 "invoice.issued",
+        UsageRecorded = 168 "usage.recorded",
     }
 }
 

@@ -13,6 +13,7 @@ mod unposted;
 pub use answer::UnitLine;
 pub use ids::KnownUsage;
 
+use crate::correlations::LinePart;
 use crate::facts::{Books, BooksError};
 use crate::runs::Runs;
 use crate::store::USAGE_BEHIND;
@@ -174,6 +175,10 @@ impl Books {
                 to: old.to,
             };
             parts.extend(self.units.parts(tenant, what, &replaced, true)?);
+        }
+        for part in parts.iter().filter(|part| part.by >= 0) {
+            let part = LinePart { series: part.series, hour: part.hour };
+            self.index_usage(record, tenant, report.correlation, part);
         }
         let units = &mut self.units;
         for part in parts.into_iter().filter(|part| part.by != 0) {

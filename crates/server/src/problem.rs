@@ -102,7 +102,7 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
         | Refusal::UsageInFuture { .. }
         | Refusal::UsageTooLate { .. } => problem.with("field", "to"),
         Refusal::UsageTooLong { .. } => problem.with("field", "from"),
-        Refusal::UsageIdTaken { sequence } => problem.with("field", "id").with("sequence", *sequence),
+        Refusal::UsageIdTaken { .. } => problem.with("field", "id"),
         Refusal::UnknownUsage | Refusal::UsageSuperseded { .. } => problem.with("field", "supersedes"),
         Refusal::UnitNotEnabled { .. } => problem.with("field", "usage_unit"),
         Refusal::LentUsageNeedsBoth => problem.with("field", "attachment_id"),

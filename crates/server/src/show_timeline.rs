@@ -44,6 +44,7 @@ fn kind_of(kind: StepKind) -> TimelineKind {
         | StepKind::Completed
         | StepKind::Failed
         | StepKind::Cancelled => TimelineKind::Allocation,
+        StepKind::UsageRecorded => TimelineKind::Usage,
         StepKind::Posted => TimelineKind::Entry,
         StepKind::Corrected => TimelineKind::Correction,
         StepKind::Invoiced => TimelineKind::Invoice,
@@ -90,7 +91,7 @@ impl TimelineView<'_> {
         };
         let allocation = |request: &Request| match request {
             Request::Allocation(number) => Some(api::AllocationId::from(*number)),
-            Request::Grant(_) | Request::Denial(_) => None,
+            Request::Grant(_) | Request::Denial(_) | Request::Usage(_) => None,
         };
         Ok(match &step.what {
             TimelineWhat::Record { kind, request, leases, count } => api::TimelineStep {
@@ -186,12 +187,34 @@ impl TimelineView<'_> {
         listed(&nodes.into_iter().map(one).collect::<Vec<_>>())
     }
 
+    /// What was reported.
+    fn reported_text(&self, sequence: u64) -> String {
+        let record = crate::explain::decision::read(self.app, sequence);
+        let Ok(leasehold_model::Body::UsageRecorded(recorded)) = record.map(|record| record.body) else {
+            return format!("usage record {sequence}");
+        };
+        let (report, view) = (&recorded.report, self.ledger());
+        let instance = view.app_instance(report.app_instance);
+        let (quantity, unit, charge) = (report.quantity, view.unit(report.unit), recorded.charge);
+        let mut text = format!("{}: {quantity} {unit} of {instance}, {charge}", report.id);
+        if report.control_plane {
+            text += ", control plane";
+        }
+        if recorded.no_submitter {
+            text += ", without a submitter";
+        }
+        if let Some(superseded) = &report.supersedes {
+            text += &format!(", in place of {superseded}");
+        }
+        text
+    }
+
     fn record_text(&self, kind: StepKind, request: Request, leases: &[LeaseNo], step: &TimelineStep) -> String {
         let names = listed(&leases.iter().map(ToString::to_string).collect::<Vec<_>>());
         let row = leases.first().and_then(|lease| self.found.leases.get(lease));
         let story = match request {
             Request::Allocation(number) => self.found.allocations.get(&number),
-            Request::Grant(_) | Request::Denial(_) => None,
+            Request::Grant(_) | Request::Denial(_) | Request::Usage(_) => None,
         };
         // How the attempt ended that this record interrupted.
         let interrupted = || {
@@ -213,6 +236,7 @@ impl TimelineView<'_> {
                 format!("{} of {tenant}/{project}, {}", outline.number, outline.priority)
             }
             (StepKind::Denied, ..) => "the request can never be met; explain the decision for the reasons".to_owned(),
+            (StepKind::UsageRecorded, ..) => self.reported_text(step.sequence.unwrap_or_default()),
             (StepKind::LeaseDenied, ..) => {
                 let number = step.sequence.unwrap_or_default();
                 format!("the request was denied; `leasehold audit replay --sequence {number}` shows why")

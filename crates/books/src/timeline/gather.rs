@@ -73,6 +73,11 @@ impl<'b> Gathered<'b> {
                 self.add_record(step, Request::Denial(sequence), None);
                 Ok(Vec::new())
             }
+            Found::Usage { sequence, at, part } => {
+                let step = TrailStep { kind: StepKind::UsageRecorded, sequence, at, count: 1 };
+                self.add_record(step, Request::Usage(sequence), None);
+                Ok(self.books.line_of_part(part).into_iter().collect())
+            }
             Found::Leases(rows) => {
                 let request = Request::Grant(rows.first().map_or(0, |row| row.life.sequence));
                 self.add_leases(rows, request)

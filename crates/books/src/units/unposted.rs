@@ -4,13 +4,14 @@
 //! one for a while, so that the amounts of any recent size can be told.
 
 use super::Contribution;
+use crate::correlations::LinePart;
 use crate::facts::{Books, BooksError};
-use crate::ledger::{PayerLines, Rated};
+use crate::ledger::{LineOfStory, PayerLines, Rated};
 use leasehold_ledger::{Amount, RatedLine};
 use leasehold_model::body::LedgerPosted;
 use leasehold_model::limits::POSTING_RECORDS_MAX;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Instant, Item, LineKey, Priority, ProjectNo, UnitQuantity, UsageDelta};
+use leasehold_model::{Instant, Item, LineKey, Priority, ProjectNo, UnitQuantity, UsageCharge, UsageDelta};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Amounts by series and hour; none is zero.
@@ -85,7 +86,7 @@ impl Books {
         let units = &self.units;
         let found = units.hours.used(from..Instant::MAX, &self.store, |hour, series, used| {
             let of = &units.series[series as usize];
-            if of.charge == leasehold_model::UsageCharge::Billed && of.price.is_some() {
+            if of.charge == UsageCharge::Billed && of.price.is_some() {
                 add(&mut lines, (series, hour), used);
             }
         });
@@ -110,7 +111,7 @@ impl Books {
                 control_plane: key.control_plane,
                 unit,
                 price: key.card,
-                charge: leasehold_model::UsageCharge::Billed,
+                charge: UsageCharge::Billed,
             };
             // A line that no report explains leaves a difference, which the next posting takes back.
             let series = self.units.number(series);
@@ -132,6 +133,21 @@ impl Books {
             control_plane: series.control_plane,
             card: series.price,
         }
+    }
+
+    /// The line to which a part of a usage record contributes, if it is charged.
+    pub(crate) fn line_of_part(&self, part: LinePart) -> Option<LineOfStory> {
+        let series = self.units.series.get(part.series as usize)?;
+        let price = self.units.price(series.price?).filter(|_| series.charge == UsageCharge::Billed)?;
+        Some(LineOfStory {
+            tenant: series.tenant,
+            payer: series.project,
+            currency: price.currency,
+            key: self.unit_line_key(series, part.hour),
+            usage: 0,
+            cost: Amount::zero().encoded().ok()?,
+            at: part.hour,
+        })
     }
 
     /// Adds what was reported for hours before an instant and is not posted, as of the first so many records.

@@ -54,6 +54,7 @@ fn line(step: &TimelineStep) -> String {
                 Request::Allocation(_) => "alloc",
                 Request::Grant(_) => "lease",
                 Request::Denial(_) => "denial",
+                Request::Usage(_) => "usage",
             };
             format!("{} {request} [{}]{times}", kind.word(), leases.join(","))
         }

@@ -108,7 +108,9 @@ pub(super) async fn usage(session: &Session, args: UsageArgs) -> Result<(), Fail
 /// What apps reported.
 fn reported_table(report: &UsageReport, by: &[String]) -> Table {
     let lines = &report.reported;
-    let names = shown(by, lines.iter().map(|line| &line.of));
+    let mut names = shown(by, lines.iter().map(|line| &line.of));
+    // The unit stands beside the quantity.
+    names.retain(|name| *name != "class");
     let shared = SharedNames::of(&names, lines.iter().map(|line| &line.of));
     let cut = is_cut(lines.iter().map(|line| &line.stretch));
     let figures = [("quantity", Align::Right), ("unit", Align::Left), ("charge", Align::Left)];
