@@ -11,16 +11,18 @@ use leasehold_model::{Account, ProjectNo, UsageDelta, hex};
 use serde_json::Value;
 
 fn line_key<'d>(object: Object<'d>, directory: &Directory, key: &LineKey) -> Object<'d> {
-    let object = object.instant("hour", key.hour).named("project", key.project);
-    let object = match key.item {
-        Item::Class(class) => object
-            .named("pool", key.pool)
-            .named("class", class)
-            .field("priority", key.priority.word())
-            .field("priced_as", key.priced.word()),
-        Item::Unit(unit) => object.field("usage_unit", unit_name(directory, unit)),
+    let (class, unit) = match key.item {
+        Item::Class(class) => (Some(class), None),
+        Item::Unit(unit) => (None, Some(unit)),
     };
     object
+        .instant("hour", key.hour)
+        .named("project", key.project)
+        .named("pool", class.map(|_| key.pool))
+        .named("class", class)
+        .field("usage_unit", unit.map(|unit| unit_name(directory, unit)))
+        .field("priority", class.map(|_| key.priority.word()))
+        .field("priced_as", class.map(|_| key.priced.word()))
         .field("tag", text(key.tag.as_ref()))
         .named("app_instance", key.app_instance)
         .field("attachment_id", key.attachment.map(|attachment| count(attachment.0)))
@@ -29,11 +31,12 @@ fn line_key<'d>(object: Object<'d>, directory: &Directory, key: &LineKey) -> Obj
 }
 
 fn amounts<'d>(object: Object<'d>, item: Item, usage: UsageDelta, exact: &ExactSteps) -> Object<'d> {
-    let usage_field = match item {
-        Item::Class(_) => "usage_quanta_ns",
-        Item::Unit(_) => "usage_unit_parts",
-    };
-    object.field(usage_field, usage.0.to_string()).field("exact_steps", exact.to_string())
+    let of = |is_it: bool| is_it.then(|| usage.0.to_string());
+    let is_class = matches!(item, Item::Class(_));
+    object
+        .field("usage_quanta_ns", of(is_class))
+        .field("usage_unit_parts", of(!is_class))
+        .field("exact_steps", exact.to_string())
 }
 
 fn line(directory: &Directory, line: &PostedLine) -> Value {

@@ -106,6 +106,8 @@ pub(super) fn row(name: &str) -> Of {
         "since" => Instant("Since when"),
         "copied_at" => Instant("When the copy was made"),
         "from" => Instant("First instant at which it is in force"),
+        "usage_from" => Instant("From when on it was used"),
+        "usage_to" => Instant("Until when it was used"),
         "ends_at" => Instant("When the burst ends"),
         "until" => Instant("When the temporary limit ends"),
         "claim_until" => MaybeInstant("How long the claimer expects to keep them; null if that was not given"),
@@ -242,13 +244,28 @@ fn plain(name: &str) -> Of {
         "credited" => ("By how much less has to be paid", text()),
         "uncovered" => ("What was posted and is not covered, so that the invoice asks for it", text()),
         "rate" => ("Tax rate as a factor: 0.19 is 19 %", text()),
-        "priced_as" => ("Priority by whose price it is charged", text()),
+        "priced_as" => ("Priority by whose price it is charged; null for a usage unit", maybe_text()),
+        "line_priority" => ("Priority class; null for a usage unit", maybe_text()),
         "tag" => ("Accounting tag; null if there is none", maybe_text()),
         "control_plane_line" => ("Whether it is the control plane of an app instance", flag()),
-        "maybe_card_id" => ("Number of the rate card; null for the default prices", maybe_number()),
-        "usage_quanta_ns" => {
-            ("Usage in quanta times nanoseconds, negative where less was used than posted before", text())
+        "maybe_card_id" => {
+            ("Number of the rate card, or of the price of the usage unit; null for the default prices", maybe_number())
         }
+        "usage_quanta_ns" => (
+            "Usage in quanta times nanoseconds, negative where less was used than posted before; null for a usage unit",
+            maybe_text(),
+        ),
+        "usage_unit_parts" => {
+            ("Usage in 10^-18 units, negative where less was used than posted before; null for a class", maybe_text())
+        }
+        "usage_source" => ("Who reported it: the name of the token", text()),
+        "replaced_sequence" => ("Sequence of its record", count()),
+        "usage_id" => ("ID of the usage record; unique for the source", text()),
+        "unit_quantity" => ("Quantity of the usage unit", text()),
+        "supersedes" => ("ID of the usage record that it supersedes; null if it supersedes none", maybe_text()),
+        "usage_charge" => ("`billed`, or `reported` if it is only shown", text()),
+        "no_submitter" => ("Whether nobody is known to have asked for it", flag()),
+        "replaced_usage" => ("The usage record that is superseded; null if there is none", parts::replaced_usage()),
         "exact_steps" => ("Exact cost as a fraction of 10^-6 of the currency", text()),
         "posted" => ("Posted amount", text()),
         "net_amount" => ("Net amount, rounded to the decimals of the currency", text()),

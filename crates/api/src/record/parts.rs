@@ -70,12 +70,13 @@ pub(super) fn member() -> Value {
 pub(super) fn place() -> Value {
     object(&["node", "members"])
 }
-const LINE: [&str; 13] = [
+const LINE: [&str; 15] = [
     "hour",
     "project",
     "pool",
     "class",
-    "priority",
+    "usage_unit",
+    "priority=line_priority",
     "priced_as",
     "tag",
     "app_instance",
@@ -83,6 +84,7 @@ const LINE: [&str; 13] = [
     "control_plane=control_plane_line",
     "card_id=maybe_card_id",
     "usage_quanta_ns",
+    "usage_unit_parts",
     "exact_steps",
 ];
 pub(super) fn posted_line() -> Value {
@@ -92,7 +94,11 @@ pub(super) fn corrected_line() -> Value {
     or_null(object(&LINE))
 }
 pub(super) fn leg() -> Value {
-    object(&["account", "project?", "tenant?", "class?", "amount=leg_amount"])
+    object(&["account", "project?", "tenant?", "class?", "usage_unit?", "amount=leg_amount"])
+}
+pub(super) fn replaced_usage() -> Value {
+    let fields = ["sequence=replaced_sequence", "project", "quantity=unit_quantity", "from=usage_from", "to=usage_to", "charge=usage_charge"];
+    or_null(object(&fields))
 }
 pub(super) fn invoice_project() -> Value {
     object(&["project", "amount=posted"])

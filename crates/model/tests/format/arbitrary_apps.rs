@@ -6,7 +6,7 @@ use leasehold_model::body::*;
 use leasehold_model::*;
 use proptest::collection::vec;
 use proptest::option;
-use proptest::prelude::{BoxedStrategy, Strategy, prop_oneof};
+use proptest::prelude::{BoxedStrategy, Strategy, any, prop_oneof};
 
 fn units() -> impl Strategy<Value = UnitNo> {
     u32s().prop_map(UnitNo)
@@ -56,6 +56,51 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
             .into()
         }),
         u64s().prop_map(|attachment| AttachmentEnded { attachment: AttachmentNo(attachment) }.into()),
+        usage(),
     ]
     .boxed()
+}
+
+fn quantities() -> impl Strategy<Value = UnitQuantity> {
+    (0..=limits::USAGE_QUANTITY_MAX.0).prop_map(UnitQuantity)
+}
+
+fn usage() -> BoxedStrategy<Body> {
+    let who = (option::of(u32s().prop_map(TenantNo)), names(), names(), apps(), units());
+    let what = (quantities(), instants(), instants(), any::<u128>(), any::<bool>());
+    let lent = (option::of(u64s().prop_map(AttachmentNo)), option::of(u64s().prop_map(AllocationNo)), option::of(names()));
+    let old = (u64s(), u32s(), quantities(), instants(), instants(), any::<bool>(), words(UsageCharge::ALL));
+    let replaced = old.prop_map(|(sequence, project, quantity, from, to, control_plane, charge)| ReplacedUsage {
+        sequence,
+        project: ProjectNo(project),
+        quantity,
+        from,
+        to,
+        control_plane,
+        attachment: control_plane.then_some(AttachmentNo(sequence)),
+        charge,
+    });
+    ((who, what, lent), (words(UsageCharge::ALL), any::<bool>(), option::of(replaced)))
+        .prop_map(|((who, what, lent), (charge, no_submitter, replaces))| {
+            let (reporter, source, id, app_instance, unit) = who;
+            let (quantity, from, to, correlation, control_plane) = what;
+            let (attachment, allocation, supersedes) = lent;
+            let report = UsageReport {
+                reporter,
+                source,
+                id,
+                app_instance,
+                unit,
+                quantity,
+                from,
+                to,
+                correlation,
+                control_plane,
+                attachment,
+                allocation,
+                supersedes,
+            };
+            UsageRecorded { report, charge, no_submitter, replaces }.into()
+        })
+        .boxed()
 }

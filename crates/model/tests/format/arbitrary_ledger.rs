@@ -54,7 +54,7 @@ fn keys() -> impl Strategy<Value = LineKey> {
             hour,
             project: ProjectNo(project),
             pool: PoolNo(pool),
-            item: Item::Class(ClassNo(class)),
+            item: if control_plane { Item::Unit(UnitNo(class.into())) } else { Item::Class(ClassNo(class)) },
             priority,
             priced,
             tag,
@@ -76,6 +76,7 @@ fn accounts() -> impl Strategy<Value = Account> {
         Just(Account::Tax),
         Just(Account::CashClearing),
         Just(Account::OperatorLoss),
+        u32s().prop_map(|number| Account::UnitRevenue(UnitNo(number))),
     ]
 }
 fn legs() -> impl Strategy<Value = Vec<Leg>> {

@@ -46,9 +46,81 @@ pub(super) fn bodies() -> Vec<Body> {
         }
         .into(),
         AttachmentEnded { attachment: AttachmentNo(7) }.into(),
+        // Samples are appended: golden bytes of those before stay as they are.
         Denied {
             particulars: Particulars { correlation: Some(0x5f0c_1b3e), ..Particulars::default() },
             ..super::denied(DenyCause::Quota { quota: QuotaNo(5), used: 1, requested: 2, limit: 2 })
+        }
+        .into(),
+        UsageRecorded {
+            report: UsageReport {
+                reporter: Some(TenantNo(2)),
+                source: name("slurm-adapter"),
+                id: name("job-4711"),
+                app_instance: AppInstanceNo(300),
+                unit: UnitNo(0),
+                quantity: UnitQuantity(1_500_000_000),
+                from: NEW_YEAR,
+                to: Instant(NEW_YEAR.0 + 5_400_000_000_000),
+                correlation: 0x0b9f_4e9c_52d8_4a43,
+                control_plane: false,
+                attachment: Some(AttachmentNo(7)),
+                allocation: Some(AllocationNo(41)),
+                supersedes: Some(name("job-4710")),
+            },
+            charge: UsageCharge::Reported,
+            no_submitter: true,
+            replaces: Some(ReplacedUsage {
+                sequence: 300,
+                project: ProjectNo(4),
+                quantity: UnitQuantity(1_250_000_001),
+                from: NEW_YEAR,
+                to: Instant(NEW_YEAR.0 + 1),
+                control_plane: true,
+                attachment: None,
+                charge: UsageCharge::Billed,
+            }),
+        }
+        .into(),
+        LedgerAdjusted {
+            currency: Currency::DEFAULT,
+            month: Month::new(2026, 1).expect("a month"),
+            original_month: Month::new(2026, 1).expect("a month"),
+            previous: None,
+            legs: vec![Leg { account: Account::UnitRevenue(UnitNo(64)), amount: Steps(1) }],
+            reason: name("unit"),
+        }
+        .into(),
+        LedgerPosted {
+            currency: Currency::DEFAULT,
+            month: Month::new(2026, 1).expect("a month"),
+            through: Instant(NEW_YEAR.0 + 3_600_000_000_000),
+            complete: true,
+            as_of_size: 300,
+            previous: None,
+            lines: vec![PostedLine {
+                key: LineKey {
+                    hour: NEW_YEAR,
+                    project: ProjectNo(3),
+                    pool: LineKey::NO_POOL,
+                    item: Item::Unit(UnitNo(4)),
+                    priority: Priority::Standard,
+                    priced: Priority::Standard,
+                    tag: None,
+                    app_instance: Some(AppInstanceNo(300)),
+                    attachment: None,
+                    control_plane: false,
+                    card: Some(1),
+                },
+                usage: UsageDelta(-1_000_000_000_000_000_000),
+                exact: leasehold_model::ledger::ExactSteps {
+                    negative: true,
+                    numerator: leasehold_model::ledger::Magnitude::from_digits(&[1, 144]).expect("short"),
+                    denominator: leasehold_model::ledger::Magnitude::from_digits(&[1]).expect("short"),
+                },
+                posted: Steps(-400),
+            }],
+            residual: Residual::NONE,
         }
         .into(),
     ]

@@ -22,6 +22,7 @@ fn every_kind_of_record_is_there() {
         "app_instance.deleted",
         "attachment.made",
         "attachment.ended",
+        "usage.recorded",
     ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");
