@@ -97,7 +97,14 @@ pub(super) fn leg() -> Value {
     object(&["account", "project?", "tenant?", "class?", "usage_unit?", "amount=leg_amount"])
 }
 pub(super) fn replaced_usage() -> Value {
-    let fields = ["sequence=replaced_sequence", "project", "quantity=unit_quantity", "from=usage_from", "to=usage_to", "charge=usage_charge"];
+    let fields = [
+        "sequence=replaced_sequence",
+        "project",
+        "quantity=unit_quantity",
+        "from=usage_from",
+        "to=usage_to",
+        "charge=usage_charge",
+    ];
     or_null(object(&fields))
 }
 pub(super) fn invoice_project() -> Value {

@@ -51,6 +51,7 @@ mod teardown;
 mod tenancy;
 mod timers;
 mod tokens;
+mod usage;
 mod windows;
 
 /// For `bad_input`: the codes of refusals that other files reach.
@@ -64,6 +65,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         own_evictions::CODES,
         prepaid::CODES,
         apps::CODES,
+        usage::CODES,
         LEDGER,
     ]
     .concat()

@@ -68,7 +68,8 @@ fn quantities() -> impl Strategy<Value = UnitQuantity> {
 fn usage() -> BoxedStrategy<Body> {
     let who = (option::of(u32s().prop_map(TenantNo)), names(), names(), apps(), units());
     let what = (quantities(), instants(), instants(), any::<u128>(), any::<bool>());
-    let lent = (option::of(u64s().prop_map(AttachmentNo)), option::of(u64s().prop_map(AllocationNo)), option::of(names()));
+    let lent =
+        (option::of(u64s().prop_map(AttachmentNo)), option::of(u64s().prop_map(AllocationNo)), option::of(names()));
     let old = (u64s(), u32s(), quantities(), instants(), instants(), any::<bool>(), words(UsageCharge::ALL));
     let replaced = old.prop_map(|(sequence, project, quantity, from, to, control_plane, charge)| ReplacedUsage {
         sequence,

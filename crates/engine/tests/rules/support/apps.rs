@@ -27,13 +27,13 @@ pub(crate) fn lines(n: u64, line: impl Fn(u64) -> String) -> String {
 }
 
 impl Story {
-    fn unit(&self, text: &str) -> UnitNo {
+    pub(super) fn unit(&self, text: &str) -> UnitNo {
         self.world.state().unit_named(text).map_or(UnitNo(999), |unit| unit.number)
     }
     fn app_type(&self, text: &str) -> AppTypeNo {
         self.world.state().app_type_named(text).map_or(AppTypeNo(99), |app| app.number)
     }
-    fn instance(&self, text: &str) -> AppInstanceNo {
+    pub(super) fn instance(&self, text: &str) -> AppInstanceNo {
         let mut all = self.world.state().app_instances_after(None);
         all.find(|instance| instance.name.as_str() == text).map_or(AppInstanceNo(99), |found| found.number)
     }

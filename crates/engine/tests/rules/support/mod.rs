@@ -10,6 +10,7 @@ mod prices;
 mod random_scope;
 mod script;
 mod tell;
+mod usage;
 mod values;
 mod world;
 

@@ -220,14 +220,14 @@ impl Story {
     }
 
     // What does not exist gets a number that nothing has.
-    fn tenant(&self, text: &str) -> TenantNo {
+    pub(super) fn tenant(&self, text: &str) -> TenantNo {
         self.world.state().tenant_named(text).unwrap_or(TenantNo(99))
     }
     pub(super) fn project(&self, text: &str) -> ProjectNo {
         let (tenant, project) = text.split_once('/').unwrap_or((text, text));
         self.world.state().project_named(self.tenant(tenant), project).unwrap_or(ProjectNo(99))
     }
-    fn user(&self, text: &str) -> UserNo {
+    pub(super) fn user(&self, text: &str) -> UserNo {
         self.names.users.get(text).copied().unwrap_or(UserNo(99))
     }
     pub(super) fn pool(&self, text: &str) -> PoolNo {
@@ -393,6 +393,7 @@ impl Story {
             "ceiling" => Command::PutCeiling(self.put_ceiling(line)),
             verb if super::prepaid::VERBS.contains(&verb) => self.prepaid(verb, line),
             verb if super::apps::VERBS.contains(&verb) => self.registry(verb, line),
+            verb if super::usage::VERBS.contains(&verb) => self.usage(verb, line),
             "uncap" => Command::DeleteCeiling(self.delete_ceiling(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),

@@ -412,6 +412,13 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::CeilingPut(put) => {
             format!("ceiling{} {} {} {}", app(put.app_instance), put.mode, put.amount, put.currency)
         }
+        Body::UsageRecorded(recorded) => {
+            let of = record.identity.project.and_then(|project| state.project(project));
+            let of = of.map_or("nobody", |project| project.name.as_str());
+            let replaced = recorded.replaces.map_or_else(String::new, |old| format!(" in place of {}", old.quantity));
+            let owner = if recorded.no_submitter { ", no submitter" } else { "" };
+            format!("{} of {of} {}{replaced}{owner}", recorded.report.quantity, recorded.charge)
+        }
         Body::CeilingDeleted(gone) => format!("ceiling{} gone", app(gone.app_instance)),
         Body::RateCardPut(put) => format!("card {}{} from {}", put.card, of(state, put.pool), names.time(put.from)),
         Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),

@@ -1,0 +1,80 @@
+//! How stories report usage: `a use shared a/lab id=r1 unit=requests n=5 from=10 to=20`. With `by=op` or `by=b` another
+//! tenant's token reports, `old=r0` supersedes a record, `lent=0 alloc=7` is about a lent worker, `user=a/u` asked for it,
+//! and `known=3` says that the books had only three records. `cp` marks the control plane. `useall` reports several, all or
+//! none, with `+` between them.
+
+use super::Story;
+use super::script::Line;
+use super::world::name;
+use leasehold_engine::command::{Command, RecordUsage};
+use leasehold_model::body::{Body, ReplacedUsage, UsageReport};
+use leasehold_model::{AllocationNo, AttachmentNo, TenantNo};
+
+pub(super) const VERBS: &[&str] = &["use", "useall"];
+
+impl Story {
+    /// What the books would say about the superseded record, if they have it.
+    fn replaced(&self, report: &UsageReport, known_to: u64) -> Option<ReplacedUsage> {
+        let key = report.superseded_key()?;
+        let known = self.world.records.iter().filter(|record| record.sequence < known_to);
+        let found = known.filter_map(|record| match &record.body {
+            Body::UsageRecorded(recorded) if recorded.report.key() == key => Some((record, recorded)),
+            _ => None,
+        });
+        found.last().map(|(record, old)| ReplacedUsage {
+            sequence: record.sequence,
+            project: record.identity.project.expect("usage has a project"),
+            quantity: old.report.quantity,
+            from: old.report.from,
+            to: old.report.to,
+            control_plane: old.report.control_plane,
+            attachment: old.report.attachment,
+            charge: old.charge,
+        })
+    }
+
+    fn record_usage(&mut self, line: &Line<'_>) -> RecordUsage {
+        let mut time = |of: &str| self.names.read_time(line.options.get(of).copied().unwrap_or("0"));
+        let (from, to) = (time("from"), time("to"));
+        let state = self.world.state();
+        let project = self.project(line.words[1]);
+        let tenant = state.project(project).map_or(TenantNo(99), |project| project.tenant);
+        let option = |name: &str| line.options.get(name).copied();
+        let report = UsageReport {
+            reporter: match option("by").unwrap_or("a") {
+                "op" => None,
+                tenant => Some(self.tenant(tenant)),
+            },
+            source: name(option("source").unwrap_or("adapter")),
+            id: name(option("id").expect("an id")),
+            app_instance: self.instance(line.words[0]),
+            unit: self.unit(option("unit").unwrap_or("requests")),
+            quantity: leasehold_model::UnitQuantity(u128::from(line.number::<u64>("n").unwrap_or(1)) * 1_000_000_000),
+            from,
+            to,
+            correlation: 7,
+            control_plane: line.flag("cp"),
+            attachment: line.number("lent").map(AttachmentNo),
+            allocation: line.number("alloc").map(AllocationNo),
+            supersedes: option("old").map(name),
+        };
+        let known_to = line.number("known").unwrap_or(state.size());
+        let replaces = self.replaced(&report, known_to);
+        RecordUsage { tenant, project, user: option("user").map(|user| self.user(user)), report, replaces, known_to }
+    }
+
+    pub(super) fn usage(&mut self, verb: &str, line: &Line<'_>) -> Command {
+        if verb == "use" {
+            return Command::RecordUsage(self.record_usage(line));
+        }
+        let instance = line.words[0];
+        let mut all = Vec::new();
+        for text in &line.words[1..] {
+            let (project, id) = text.split_once('+').expect("a project and an id");
+            let mut options = line.options.clone();
+            options.insert("id", id);
+            all.push(self.record_usage(&Line { words: vec![instance, project], options }));
+        }
+        Command::RecordUsageTogether(all)
+    }
+}
