@@ -329,6 +329,7 @@ refusals! {
     LentUsageNeedsBoth Invalid "lent_usage_needs_both" "usage of a lent worker names both attachment_id and allocation_id",
     UsageIdTaken { sequence: u64 } Conflict "usage_id_taken" "this id was used for another usage record, {sequence}; send the same content, or use another id",
     UnknownUsage NotFound "unknown_usage_record" "this source has reported no usage record with the id in `supersedes`, or too long ago",
+    SupersedesOtherTenant Invalid "supersedes_other_tenant" "the usage record in `supersedes` is that of another tenant; supersede it by one of that tenant with the quantity 0, and report the other by itself",
     UsageSuperseded { by: u64 } Conflict "usage_superseded" "the usage record in `supersedes` was superseded by record {by} already; name the newest one",
     TooManyUsageRecords { limit: usize } Malformed "too_many_usage_records" "1 to {limit} usage records are recorded together",
     UsageTwice Invalid "usage_twice" "two of the usage records have the same id, or supersede the same record",

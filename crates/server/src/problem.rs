@@ -103,7 +103,9 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
         | Refusal::UsageTooLate { .. } => problem.with("field", "to"),
         Refusal::UsageTooLong { .. } => problem.with("field", "from"),
         Refusal::UsageIdTaken { .. } => problem.with("field", "id"),
-        Refusal::UnknownUsage | Refusal::UsageSuperseded { .. } => problem.with("field", "supersedes"),
+        Refusal::UnknownUsage | Refusal::UsageSuperseded { .. } | Refusal::SupersedesOtherTenant => {
+            problem.with("field", "supersedes")
+        }
         Refusal::UnitNotEnabled { .. } => problem.with("field", "usage_unit"),
         Refusal::LentUsageNeedsBoth => problem.with("field", "attachment_id"),
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),

@@ -6,5 +6,6 @@ mod corrections;
 mod months;
 mod postings;
 mod prepaid;
+mod reported;
 mod timelines;
 mod world;

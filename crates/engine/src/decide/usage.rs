@@ -164,7 +164,8 @@ impl Draft<'_> {
         if report.to < report.from {
             return Err(Refusal::UsageEndsFirst);
         }
-        if report.to > self.now {
+        // A price that is set at the present instant still holds for what ends at it.
+        if report.to >= self.now {
             return Err(Refusal::UsageInFuture { now: self.now });
         }
         if report.to.since(report.from) > USAGE_SPAN_MAX {
@@ -204,6 +205,10 @@ impl Draft<'_> {
             return Err(Refusal::UsageIdsBehind { known_to: recent.sequence + 1 });
         }
         let replaced = command.replaces.ok_or(Refusal::UnknownUsage)?;
+        let of_other = |project: &crate::state::Project| project.tenant != command.tenant;
+        if self.state().project(replaced.project).is_some_and(of_other) {
+            return Err(Refusal::SupersedesOtherTenant);
+        }
         match usage.replaced.get(&replaced.sequence) {
             Some(by) => Err(Refusal::UsageSuperseded { by: *by }),
             None => Ok(Some(replaced)),

@@ -18,6 +18,7 @@ pub(crate) const CODES: &[&str] = &[
     "usage_id_taken",
     "unknown_usage_record",
     "usage_superseded",
+    "supersedes_other_tenant",
     "usage_ids_behind",
     "too_many_usage_records",
     "usage_twice",
@@ -140,6 +141,9 @@ fn the_newest_of_a_chain_is_superseded() {
         23 a use own a/a id=4 to=10 n=1 old=9
         23 a use own a/a id=4 to=10 n=1 old=3 known=5
         23 a use own a/a id=4 to=10 n=1 old=3
+        24 a use all b/b id=5 to=10 n=1
+        24 a use all a/a id=6 to=10 n=1 old=5
+        24 a use all b/b id=6 to=10 n=0 old=5
         ",
         expect![[r#"
             20 a 100 of a billed

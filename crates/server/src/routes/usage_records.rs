@@ -204,7 +204,8 @@ fn read_usage(app: &App, sequence: u64) -> Result<(Record, UsageRecorded), Probl
 }
 
 /// The record that a report supersedes, as the engine wants to know it.
-fn replaced(app: &App, report: &UsageReport, known: &KnownUsage) -> Result<ReplacedUsage, Problem> {
+fn replaced(app: &App, command: &RecordUsage, known: &KnownUsage) -> Result<ReplacedUsage, Problem> {
+    let report = &command.report;
     let tell = |refusal: Refusal| crate::problem::refused(&refusal);
     if let Some(by) = known.superseded_by {
         return Err(tell(Refusal::UsageSuperseded { by }));
@@ -214,6 +215,9 @@ fn replaced(app: &App, report: &UsageReport, known: &KnownUsage) -> Result<Repla
         return Err(codes::ANCHOR_MISMATCH
             .problem("The usage record in `supersedes` is about another unit or app instance.")
             .with("field", "supersedes"));
+    }
+    if record.identity.tenant != Some(command.tenant) {
+        return Err(tell(Refusal::SupersedesOtherTenant));
     }
     let project = record.identity.project.ok_or_else(|| codes::INTERNAL.problem("Usage without a project."))?;
     Ok(ReplacedUsage {
@@ -250,7 +254,7 @@ fn with_books(app: &App, books: &FromBooks, mut command: Box<RecordUsage>) -> St
         return Step::Decided(Err(crate::problem::refused(&Refusal::UsageIdTaken { sequence: found.sequence })));
     }
     let superseded = report.superseded_key().and_then(|key| books.known.get(&key));
-    match superseded.map(|known| replaced(app, report, known)).transpose() {
+    match superseded.map(|known| replaced(app, &command, known)).transpose() {
         Ok(replaces) => {
             (command.replaces, command.known_to) = (replaces, books.known_to);
             Step::Waits(command)

@@ -33,6 +33,7 @@ mod status;
 mod streams;
 mod takeovers;
 mod timelines;
+mod usage_records;
 mod waiting;
 mod windows;
 mod words;
