@@ -25,6 +25,8 @@ mod quota;
 mod scrub;
 #[path = "client_cli/select.rs"]
 mod select;
+#[path = "client_cli/usage_record.rs"]
+mod usage_record;
 #[path = "client_cli/windows.rs"]
 mod windows;
 #[path = "client_cli/words.rs"]

@@ -153,6 +153,9 @@ fn the_newest_of_a_chain_is_superseded() {
             23 refused: unknown_usage_record
             23 refused: usage_ids_behind
             23 a 1 of a billed in place of 120
+            24 b 1 of b billed
+            24 refused: supersedes_other_tenant
+            24 b 0 of b billed in place of 1
         "#]],
     );
 }
