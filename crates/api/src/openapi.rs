@@ -134,7 +134,7 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
         let content = json!({ "application/json": { "schema": schema(generator) } });
         responses.insert(
             status.to_string(),
-            json!({ "description": if status == 202 { "The request waits for capacity." } else { "The results of several." }, "content": content }),
+            json!({ "description": if status == 202 { "The request waits for capacity." } else { "It was recorded before, or the results of several." }, "content": content }),
         );
     }
     let problem = generator.subschema_for::<Problem>();

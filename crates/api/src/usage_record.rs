@@ -156,8 +156,8 @@ pub struct UsageResults {
     pub results: Vec<UsageResult>,
 }
 
-/// The answer to one usage record, or to several.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// The answer to one usage record that was recorded before, or to several.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub enum UsageAnswer {
     Several(UsageResults),

@@ -172,7 +172,7 @@ impl Runs {
     ) -> Result<(), BooksError> {
         found.extend(self.fresh.range(from..=to));
         for run in runs.filter_map(|place| self.heads.runs.get(place)) {
-            let guess = u128::from(from[0]) * u128::from(run.pages) >> 64;
+            let guess = (u128::from(from[0]) * u128::from(run.pages)) >> 64;
             let mut number = run.first + u64::try_from(guess).expect("below the number of pages");
             let mut keys = page(table, store, number)?;
             while number > run.first && keys[0] > from {

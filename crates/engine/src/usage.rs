@@ -6,7 +6,7 @@ use crate::apps::UnitPrice;
 use crate::index::Dense;
 use crate::state::State;
 use ethnum::{I256, U256};
-use leasehold_meter::unit_parts;
+use leasehold_meter::{UnitPart, unit_parts};
 use leasehold_model::body::{ReplacedUsage, UsageKey, UsageReport};
 use leasehold_model::limits::{LEASE_COST_MAX, RECENT_USAGE_IDS};
 use leasehold_model::rate::Currency;
@@ -58,6 +58,8 @@ pub(crate) struct Usage {
     /// What was used in each month that usage can still be reported for, by the month of its end.
     pub(crate) months: BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), UnitQuantity>,
     pub(crate) unposted: BTreeMap<UnitPayer, Unposted>,
+    /// What was accepted before the ledger was opened, by hour: the ledger posts the hours from its opening on.
+    pub(crate) before_ledger: BTreeMap<(UnitPayer, Instant), I256>,
 }
 
 impl Usage {
@@ -145,6 +147,16 @@ impl UsageIndex {
     }
 }
 
+/// What a part of a usage record costs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UsageCost {
+    pub(crate) currency: Currency,
+    /// In which it is booked.
+    pub(crate) hour: Instant,
+    /// In parts of a billionth.
+    pub(crate) exact: I256,
+}
+
 /// What a usage record, or the one that it replaces, says about an amount.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used {
@@ -176,8 +188,9 @@ impl State {
         own.or_else(|| self.unit_price_at(unit, None, at))
     }
 
-    /// What usage costs, by currency, in parts of a billionth. What is only reported costs nothing.
-    pub(crate) fn cost_of_usage(&self, used: &Used) -> Vec<(Currency, I256)> {
+    /// What usage costs, by currency and the hour in which it is booked, in parts of a billionth. What is only reported costs
+    /// nothing.
+    pub(crate) fn cost_of_usage(&self, used: &Used) -> Vec<UsageCost> {
         let Some(app_type) = self.app_instance(used.app_instance).map(|found| found.app_type) else {
             return Vec::new();
         };
@@ -186,16 +199,13 @@ impl State {
             return Vec::new();
         }
         let of_unit = self.unit_prices().iter().filter(|price| price.unit == used.unit);
-        let mut costs: Vec<(Currency, I256)> = Vec::new();
-        for part in unit_parts(measure, used.quantity, (used.from, used.to), of_unit.map(|price| price.from)) {
-            let Some(price) = self.unit_price_for(used.unit, app_type, part.priced_at) else { continue };
-            let cost = (U256::from(part.quantity) * U256::from(price.price.0)).as_i256();
-            match costs.iter_mut().find(|(currency, _)| *currency == price.currency) {
-                Some((_, sum)) => *sum += cost,
-                None => costs.push((price.currency, cost)),
-            }
-        }
-        costs
+        let parts = unit_parts(measure, used.quantity, (used.from, used.to), of_unit.map(|price| price.from));
+        let cost = |part: UnitPart| {
+            let price = self.unit_price_for(used.unit, app_type, part.priced_at)?;
+            let exact = (U256::from(part.quantity) * U256::from(price.price.0)).as_i256();
+            Some(UsageCost { currency: price.currency, hour: part.hour, exact })
+        };
+        parts.into_iter().filter_map(cost).collect()
     }
 
     /// The cost of a posted line of a usage unit, in parts of a billionth.
@@ -211,10 +221,14 @@ impl State {
     }
 }
 
-/// Parts of a billionth as an amount of money: up to the next billionth, away from zero.
+/// Parts of a billionth as an amount of money, rounded up to a billionth.
 fn shown(exact: I256) -> Funds {
-    let size = Funds::from(in_billionths(exact.unsigned_abs()));
-    if exact < I256::ZERO { Funds::ZERO.minus(size) } else { size }
+    if exact >= I256::ZERO {
+        return Funds::from(in_billionths(exact.as_u256()));
+    }
+    let whole = exact.unsigned_abs() / U256::from(COST_PARTS);
+    let size = u128::try_from(whole).map_or(LEASE_COST_MAX, |cost| Amount(cost).min(LEASE_COST_MAX));
+    Funds::ZERO.minus(Funds::from(size))
 }
 
 /// Rounded up to a billionth.

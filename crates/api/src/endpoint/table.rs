@@ -104,7 +104,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Delete "/api/v1/app-instances/" {app_instance} for ADMINS query[(tenant whose_app)] => 200 Changed }
     record_usage { "Report usage of app runtimes: one record, several, or CloudEvents"
         Post "/api/v1/usage-records" for USAGE_REPORTERS
-            body UsageReports => 201 UsageAccepted or 200 UsageResults as UsageAnswer }
+            body UsageReports => 201 UsageAccepted or 200 UsageAnswer as UsageAnswer }
     show_usage_record { "Show a usage record by the ID that its source gave it"
         Get "/api/v1/usage-records/" {id} for USAGE_RECORD_READERS
             query[

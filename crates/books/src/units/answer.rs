@@ -22,6 +22,9 @@ pub struct UnitLine {
     pub costs: Vec<(Currency, Money)>,
 }
 
+/// A quantity, and what is charged for it.
+type Sum = (i128, BTreeMap<Currency, Money>);
+
 /// Whether reported usage can be told apart by a question: it has no pool, node, user or class.
 fn takes(filter: &Filter, series: &UnitSeries) -> bool {
     let Filter {
@@ -76,7 +79,7 @@ impl Books {
     /// Reported usage with its cost, in order of key, unit, charge and interval. It is shown in the hour in which it is
     /// booked, and an hour belongs to the interval in which it begins.
     pub fn unit_usage(&self, question: &Question) -> Result<Vec<UnitLine>, BooksError> {
-        let mut sums: BTreeMap<(Key, UnitNo, UsageCharge, u32), (i128, BTreeMap<Currency, Money>)> = BTreeMap::new();
+        let mut sums: BTreeMap<(Key, UnitNo, UsageCharge, u32), Sum> = BTreeMap::new();
         let units = &self.units;
         let wanted: Vec<bool> = units.series.iter().map(|series| takes(&question.filter, series)).collect();
         if !wanted.contains(&true) {
@@ -107,8 +110,13 @@ impl Books {
         if sums.len() > LINES_MAX {
             return Err(BooksError::TooMuch);
         }
-        let line = |((key, unit, charge, bucket), (quantity, costs)): (_, (i128, BTreeMap<Currency, Money>))| {
-            UnitLine { key, unit, charge, bucket, quantity, costs: costs.into_iter().collect() }
+        let line = |((key, unit, charge, bucket), (quantity, costs)): (_, Sum)| UnitLine {
+            key,
+            unit,
+            charge,
+            bucket,
+            quantity,
+            costs: costs.into_iter().collect(),
         };
         let lines = sums.into_iter().map(line);
         Ok(lines.filter(|line| line.quantity != 0 || line.costs.iter().any(|(_, cost)| !cost.is_zero())).collect())

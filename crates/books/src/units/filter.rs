@@ -26,12 +26,12 @@ impl Filter {
 
     #[expect(clippy::cast_possible_truncation, reason = "the product is below the number of blocks")]
     fn block(&self, key: UsageKey) -> usize {
-        (u128::from(key[0]) * self.blocks.len() as u128 >> 64) as usize
+        ((u128::from(key[0]) * self.blocks.len() as u128) >> 64) as usize
     }
 
     fn bits(key: UsageKey) -> impl Iterator<Item = (usize, u64)> {
         (0..PROBES).map(move |probe| {
-            let bit = key[1] >> (9 * probe) & (BLOCK_BITS - 1);
+            let bit = (key[1] >> (9 * probe)) & (BLOCK_BITS - 1);
             (usize::try_from(bit / 64).expect("below eight"), 1 << (bit % 64))
         })
     }

@@ -37,6 +37,14 @@ pub(super) fn put(usage: &Usage, out: &mut Vec<u8>) {
         out.extend_from_slice(&unposted.accepted.to_be_bytes());
         out.extend_from_slice(&unposted.in_parts.to_be_bytes());
     }
+    put_varint(usage.before_ledger.len() as u64, out);
+    for (((tenant, project, currency), hour), sum) in &usage.before_ledger {
+        tenant.put(out);
+        project.put(out);
+        currency.put(out);
+        hour.put(out);
+        out.extend_from_slice(&sum.to_be_bytes());
+    }
 }
 
 fn bytes<const N: usize>(r: &mut Reader<'_>) -> Result<[u8; N], BadSnapshot> {
@@ -77,6 +85,13 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Usage, BadSnapsho
         }
         let (accepted, in_parts) = (I256::from_be_bytes(bytes(r)?), I256::from_be_bytes(bytes(r)?));
         usage.unposted.insert(of, Unposted { accepted, in_parts });
+    }
+    for _ in 0..r.count(usize::MAX)? {
+        let of = ((Field::get(r)?, Field::get(r)?, Field::get(r)?), Field::get(r)?);
+        if usage.before_ledger.last_key_value().is_some_and(|(last, _)| *last >= of) {
+            return Err(wrong("usage before the ledger is out of order"));
+        }
+        usage.before_ledger.insert(of, I256::from_be_bytes(bytes(r)?));
     }
     Ok(usage)
 }

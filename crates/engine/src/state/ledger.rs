@@ -78,6 +78,7 @@ impl State {
         ledger.opened = Some(opened.from);
         ledger.settled_through = opened.from;
         ledger.first_open = Month::of(opened.from);
+        self.open_unposted(opened.from);
         Ok(())
     }
 

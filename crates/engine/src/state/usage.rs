@@ -3,11 +3,11 @@
 use super::State;
 use crate::ceiling::CeilingScope;
 use crate::follow::Follower;
-use crate::usage::{RecentId, UnitPayer, Used, in_billionths};
+use crate::usage::{RecentId, UnitPayer, UsageCost, Used, in_billionths};
 use ethnum::I256;
 use leasehold_model::body::{LedgerPosted, UsageRecorded};
 use leasehold_model::limits::LATE_WINDOW;
-use leasehold_model::{Instant, Month, ProjectNo, Record, UnitQuantity};
+use leasehold_model::{Instant, Month, ProjectNo, Record, TenantNo, UnitQuantity};
 
 type Folded = Result<(), &'static str>;
 
@@ -54,29 +54,64 @@ impl State {
     /// Counts what usage costs in ceilings and prepaid credit, or takes it away from them.
     fn count_usage(
         &mut self,
-        (tenant, project): (leasehold_model::TenantNo, ProjectNo),
+        (tenant, project): (TenantNo, ProjectNo),
         used: &Used,
         is_taken_back: bool,
         to: &mut impl Follower,
     ) {
-        for (currency, cost) in self.cost_of_usage(used) {
-            let own = CeilingScope { project, app_instance: Some(used.app_instance) };
-            for scope in [CeilingScope { project, app_instance: None }, own] {
-                let ceiling = self.ceilings.get_mut(scope);
-                let Some(ceiling) = ceiling.filter(|c| c.currency == currency && used.to >= c.since) else { continue };
-                let amount = in_billionths(cost.as_u256());
-                if is_taken_back {
-                    ceiling.spent = ceiling.spent.saturating_sub(amount);
-                    to.headroom(self, tenant);
-                } else {
-                    ceiling.spent = ceiling.spent.saturating_add(amount);
-                    to.queue_affected(self);
+        let costs = self.cost_of_usage(used);
+        self.count_usage_in_ceilings((tenant, project), used, &costs, is_taken_back, to);
+        for UsageCost { currency, hour, exact } in costs {
+            let change = if is_taken_back { -exact } else { exact };
+            let of = (tenant, project, currency);
+            match self.ledger.opened {
+                Some(from) if hour >= from => {
+                    self.change_unposted(of, |unposted| unposted.accepted += change);
+                    self.touch_prepaid(of, to);
+                }
+                // The hours before its opening are never posted.
+                Some(_) => {}
+                None => {
+                    let sum = self.usage.before_ledger.entry((of, hour)).or_insert(I256::ZERO);
+                    *sum += change;
+                    if *sum == I256::ZERO {
+                        self.usage.before_ledger.remove(&(of, hour));
+                    }
                 }
             }
-            if self.ledger.opened.is_some() {
-                let change = if is_taken_back { -cost } else { cost };
-                self.change_unposted((tenant, project, currency), |unposted| unposted.accepted += change);
-                self.touch_prepaid((tenant, project, currency), to);
+        }
+    }
+
+    /// The ledger posts what was accepted for its hours before it was opened.
+    pub(super) fn open_unposted(&mut self, from: Instant) {
+        for ((of, hour), sum) in std::mem::take(&mut self.usage.before_ledger) {
+            if hour >= from {
+                self.change_unposted(of, |unposted| unposted.accepted += sum);
+            }
+        }
+    }
+
+    fn count_usage_in_ceilings(
+        &mut self,
+        (tenant, project): (TenantNo, ProjectNo),
+        used: &Used,
+        costs: &[UsageCost],
+        is_taken_back: bool,
+        to: &mut impl Follower,
+    ) {
+        let own = CeilingScope { project, app_instance: Some(used.app_instance) };
+        for scope in [CeilingScope { project, app_instance: None }, own] {
+            let Some(ceiling) = self.ceilings.get_mut(scope).filter(|ceiling| used.to >= ceiling.since) else {
+                continue;
+            };
+            let counted = costs.iter().filter(|cost| cost.currency == ceiling.currency);
+            let amount = in_billionths(counted.fold(I256::ZERO, |sum, cost| sum + cost.exact).as_u256());
+            if is_taken_back {
+                ceiling.spent = ceiling.spent.saturating_sub(amount);
+                to.headroom(self, tenant);
+            } else {
+                ceiling.spent = ceiling.spent.saturating_add(amount);
+                to.queue_affected(self);
             }
         }
     }

@@ -286,7 +286,7 @@ async fn reported_usage_is_posted_explained_told_and_invoiced() {
 
     ledger.close_january().await;
     let invoice = ledger.get("/api/v1/invoices?tenant=physics").await["invoices"][0].clone();
-    assert_eq!(invoice["net"], "144.560000");
+    assert_eq!(invoice["total"], "144.560000");
     let shown = ledger.get(&format!("/api/v1/invoices/{}", invoice["number"].as_str().expect("a number"))).await;
     let lines: Vec<(&Value, &Value, &Value)> = shown["lines"]
         .as_array()
