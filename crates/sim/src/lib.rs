@@ -27,6 +27,7 @@ mod prices;
 mod readings;
 mod requests;
 mod run;
+mod usage;
 mod wishes;
 
 pub use fault_disk::{FaultDisk, Faults};
