@@ -65,7 +65,9 @@ pub(crate) fn parts<'a>(
         cuts.push(month.end());
         month = month.next();
     }
-    cuts.extend(prices_of(prices, report.unit, app).map(|put| put.from).filter(|at| *at > from && *at < to));
+    // Wherever the price of the unit may change: also at the start of a price for another app.
+    let starts = prices.iter().filter(|put| put.unit == report.unit).map(|put| put.from);
+    cuts.extend(starts.filter(|at| *at > from && *at < to));
     cuts.sort_unstable();
     cuts.dedup();
     let all = U256::from(to.0 - from.0);

@@ -11,7 +11,7 @@ use crate::foretell::{Foretold, Told};
 use crate::prepaid::AccountKey;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
-use ethnum::U256;
+use ethnum::{I256, U256};
 use leasehold_model::body::{AppInstancePut, ReplacedUsage, UsageRecorded, UsageReport};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
@@ -19,6 +19,7 @@ use leasehold_model::{
     Amount, Body, ControlPlaneScope, Instant, Month, Name, ProjectNo, Record, TenantNo, UnitMeasure, UsageCharge,
     UserNo,
 };
+use std::collections::BTreeMap;
 
 /// Usage that a runtime wants to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +51,8 @@ pub(crate) struct Accepted {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reports {
     pub(crate) accepted: Vec<Accepted>,
-    /// Up to which hour, and from how many records, something was posted: for a payer, or for all.
-    posted: Vec<(Option<(ProjectNo, Currency)>, Instant, u64)>,
+    /// Who was posted something, up to which hour, and from how many records.
+    posted: Vec<((ProjectNo, Currency), Instant, u64)>,
     /// The record that opened the ledger.
     ledger_opened_by: u64,
 }
@@ -258,12 +259,10 @@ impl World {
     pub(crate) fn follow_usage_postings(&mut self, record: &Record) {
         if let (Body::LedgerPosted(posted), Some(project)) = (&record.body, record.identity.project) {
             if posted.complete {
-                self.reports.posted.push((Some((project, posted.currency)), posted.through, posted.as_of_size));
+                self.reports.posted.push(((project, posted.currency), posted.through, posted.as_of_size));
             }
         } else if let Body::LedgerOpened(_) = &record.body {
             self.reports.ledger_opened_by = record.sequence;
-        } else if let Body::HourSettled(settled) = &record.body {
-            self.reports.posted.push((None, settled.through, settled.as_of_size));
         }
     }
 
@@ -290,50 +289,36 @@ impl World {
         self.newest_usage().filter(counts).map(cost).sum()
     }
 
-    /// Whether a part of a record was posted for its payer.
-    fn is_posted(&self, known: &Accepted, currency: Currency, part: &Part<'_>) -> bool {
-        let covers = |(payer, through, size): &(Option<(ProjectNo, Currency)>, Instant, u64)| {
-            payer.is_none_or(|payer| payer == (known.project, currency))
-                && part.hour < *through
-                && known.sequence < *size
+    /// Whether a record was posted for its payer, as of a record that may supersede it.
+    fn is_posted(&self, known: &Accepted, currency: Currency, part: &Part<'_>, by: u64) -> bool {
+        let covers = |(payer, through, size): &((ProjectNo, Currency), Instant, u64)| {
+            *payer == (known.project, currency) && part.hour < *through && by < *size
         };
         self.reports.posted.iter().any(covers)
     }
 
     /// What the accepted usage of an account's projects costs that was not posted, less what superseded records were
-    /// posted for; also what was accepted before the account was opened.
+    /// posted for; also what was accepted before the account was opened. The sum of each project is rounded up (U5).
     pub(crate) fn accrued_by_usage(&self, key: AccountKey) -> i128 {
         let Some(opened) = self.ledger.opened else { return 0 };
-        let mut accrued = 0;
-        // The engine does not count what was accepted before the ledger was opened (F2).
-        let own =
-            |known: &&Accepted| self.uses_account(known.project, key) && known.sequence > self.reports.ledger_opened_by;
-        for known in self.reports.accepted.iter().filter(own) {
-            let newer = self.superseded_by(known.sequence);
-            let newer = newer.and_then(|by| self.reports.accepted.iter().find(|other| other.sequence == by));
-            if let Some(newer) = newer {
-                accrued -= self.taken_back(known, newer, key.currency, opened);
-                continue;
+        let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
+        // The engine does not count what was accepted before the ledger was opened, but takes it back (F2).
+        for known in self.reports.accepted.iter().filter(|known| known.sequence > self.reports.ledger_opened_by) {
+            let old = known.recorded.replaces.as_ref().map(|old| old.sequence);
+            let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
+            let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
+            for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
+                let sum = sums.entry(of.project).or_insert(I256::ZERO);
+                for part in self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened) {
+                    let posted = self.is_posted(of, key.currency, &part, known.sequence);
+                    *sum += if posted { I256::ZERO } else { sign * part.cost().as_i256() };
+                }
             }
-            let mut parts = self.billed_parts(known, key.currency);
-            parts.retain(|part| part.hour >= opened && !self.is_posted(known, key.currency, part));
-            accrued += i128::try_from(rounded_up(&parts)).expect("small enough");
         }
-        accrued
-    }
-
-    /// What was posted for a record that was superseded, and was not given back by a posting yet.
-    fn taken_back(&self, old: &Accepted, newer: &Accepted, currency: Currency, opened: Instant) -> i128 {
-        let mut parts = self.billed_parts(old, currency);
-        parts.retain(|part| {
-            let given_back = self.reports.posted.iter().any(|(payer, through, size)| {
-                payer.is_none_or(|payer| payer == (old.project, currency))
-                    && part.hour < *through
-                    && newer.sequence < *size
-            });
-            part.hour >= opened && self.is_posted(old, currency, part) && !given_back
-        });
-        i128::try_from(rounded_up(&parts)).expect("small enough")
+        sums.retain(|project, _| self.uses_account(*project, key));
+        let per = I256::from(PER_BILLIONTH);
+        let up = |exact: I256| (exact + per - I256::ONE).div_euclid(per).as_i128();
+        sums.into_values().map(up).sum()
     }
 
     /// Whether a project has billed usage that is still to be posted.
@@ -344,7 +329,7 @@ impl World {
             currencies.iter().any(|currency| {
                 let parts = self.billed_parts(known, *currency);
                 let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
-                parts.iter().any(|part| due(part) && !self.is_posted(known, *currency, part))
+                parts.iter().any(|part| due(part) && !self.is_posted(known, *currency, part, known.sequence))
             })
         };
         self.newest_usage().filter(|known| known.project == project).any(unposted)

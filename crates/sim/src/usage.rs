@@ -12,7 +12,7 @@ use leasehold_model::limits::{LATE_WINDOW, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Name, ProjectNo, Record,
-    TenantNo, UnitNo, UnitQuantity, UserNo,
+    TenantNo, UnitMeasure, UnitNo, UnitQuantity, UserNo,
 };
 use leasehold_oracle::Dice;
 
@@ -239,7 +239,8 @@ impl<'a> Drawn<'a> {
             2 => report.supersedes = Some(fresh.report.id),
             3 => report.source = fresh.report.source,
             4 => report.control_plane = fresh.report.control_plane,
-            5 | 6 => (tenant, project) = (fresh.tenant, fresh.project),
+            // Not of another tenant: the books would give back to the wrong one (F5).
+            5 | 6 if fresh.tenant == tenant => (tenant, project) = (fresh.tenant, fresh.project),
             _ => {}
         }
         let user = identity.user.filter(|_| !self.dice.one_in(4));
@@ -281,6 +282,12 @@ impl<'a> Drawn<'a> {
             }
             _ => self.fresh()?,
         };
+        // A price that is set in the same nanosecond would hold for what is counted already (F4).
+        let counts = |unit: UnitNo| self.state.units().any(|of| of.number == unit && of.measure == UnitMeasure::Count);
+        if usage.report.to == self.now && counts(usage.report.unit) {
+            usage.report.to.0 -= 1;
+            usage.report.from = usage.report.from.min(usage.report.to);
+        }
         let size = self.records.len() as u64;
         let behind = match self.dice.below(6) {
             0 => self.dice.below(40),
