@@ -13,6 +13,7 @@ use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use ethnum::{I256, U256};
 use leasehold_model::body::{AppInstancePut, ReplacedUsage, UsageRecorded, UsageReport};
+use leasehold_model::ledger::{ExactSteps, Item, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
@@ -53,6 +54,9 @@ pub(crate) struct Reports {
     pub(crate) accepted: Vec<Accepted>,
     /// Who was posted something, up to which hour, and from how many records.
     posted: Vec<((ProjectNo, Currency), Instant, u64)>,
+    /// What each posting contains of usage units, in 10^-27 of the currency, and what those that lack parts contain so far.
+    unit_costs: Vec<((ProjectNo, Currency), I256)>,
+    partial: BTreeMap<(ProjectNo, Currency), I256>,
     /// The record that opened the ledger.
     ledger_opened_by: u64,
 }
@@ -258,8 +262,14 @@ impl World {
     /// Notes what was posted, so that it no longer counts as accrued.
     pub(crate) fn follow_usage_postings(&mut self, record: &Record) {
         if let (Body::LedgerPosted(posted), Some(project)) = (&record.body, record.identity.project) {
+            let payer = (project, posted.currency);
+            let units = posted.lines.iter().filter(|line| matches!(line.key.item, Item::Unit(_)));
+            let parts = self.reports.partial.entry(payer).or_insert(I256::ZERO);
+            *parts += units.map(|line| unit_cost(&line.exact)).sum::<I256>();
             if posted.complete {
-                self.reports.posted.push(((project, posted.currency), posted.through, posted.as_of_size));
+                self.reports.unit_costs.push((payer, *parts));
+                *parts = I256::ZERO;
+                self.reports.posted.push((payer, posted.through, posted.as_of_size));
             }
         } else if let Body::LedgerOpened(_) = &record.body {
             self.reports.ledger_opened_by = record.sequence;
@@ -297,8 +307,8 @@ impl World {
         self.reports.posted.iter().any(covers)
     }
 
-    /// What the accepted usage of an account's projects costs that was not posted, less what superseded records were
-    /// posted for; also what was accepted before the account was opened. The sum of each project is rounded up (U5).
+    /// What the accepted usage of an account's projects costs, less what was posted for it; also what was accepted before
+    /// the account was opened. The sum of each project is rounded up (U5).
     pub(crate) fn accrued_by_usage(&self, key: AccountKey) -> i128 {
         let Some(opened) = self.ledger.opened else { return 0 };
         let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
@@ -308,16 +318,20 @@ impl World {
             let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
             let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
             for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
-                let sum = sums.entry(of.project).or_insert(I256::ZERO);
-                for part in self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened) {
-                    let posted = self.is_posted(of, key.currency, &part, known.sequence);
-                    *sum += if posted { I256::ZERO } else { sign * part.cost().as_i256() };
-                }
+                let parts = self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened);
+                *sums.entry(of.project).or_insert(I256::ZERO) +=
+                    sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
+            }
+        }
+        for (payer, cost) in &self.reports.unit_costs {
+            if payer.1 == key.currency {
+                *sums.entry(payer.0).or_insert(I256::ZERO) -= *cost;
             }
         }
         sums.retain(|project, _| self.uses_account(*project, key));
         let per = I256::from(PER_BILLIONTH);
-        let up = |exact: I256| (exact + per - I256::ONE).div_euclid(per).as_i128();
+        // What is to be given back is rounded away from zero too (U7).
+        let up = |exact: I256| (exact.signum() * ((exact.abs() + per - I256::ONE) / per)).as_i128();
         sums.into_values().map(up).sum()
     }
 
@@ -334,6 +348,14 @@ impl World {
         };
         self.newest_usage().filter(|known| known.project == project).any(unposted)
     }
+}
+
+/// The cost on a line of a usage unit, in 10^-27 of the currency.
+fn unit_cost(exact: &ExactSteps) -> I256 {
+    let number =
+        |magnitude: &Magnitude| magnitude.digits().iter().fold(U256::ZERO, |sum, digit| sum * 256 + U256::from(*digit));
+    let size = number(&exact.numerator) * (U256::new(10).pow(21) / number(&exact.denominator));
+    if exact.negative { -size.as_i256() } else { size.as_i256() }
 }
 
 /// The cost of parts in one currency, rounded up to a billionth.
