@@ -310,7 +310,9 @@ impl World {
     /// What the accepted usage of an account's projects costs, less what was posted for it; also what was accepted before
     /// the account was opened. The sum of each project is rounded up (U5).
     pub(crate) fn accrued_by_usage(&self, key: AccountKey) -> i128 {
-        let Some(opened) = self.ledger.opened else { return 0 };
+        if self.ledger.opened.is_none() {
+            return 0;
+        }
         let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
         // The engine does not count what was accepted before the ledger was opened, but takes it back (F2).
         for known in self.reports.accepted.iter().filter(|known| known.sequence > self.reports.ledger_opened_by) {
@@ -318,7 +320,8 @@ impl World {
             let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
             let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
             for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
-                let parts = self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened);
+                // The engine also counts hours before the opening, which are never posted (F6).
+                let parts = self.billed_parts(of, key.currency).into_iter();
                 *sums.entry(of.project).or_insert(I256::ZERO) +=
                     sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
             }

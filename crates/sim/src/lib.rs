@@ -28,6 +28,7 @@ mod readings;
 mod requests;
 mod run;
 mod usage;
+mod usage_events;
 mod wishes;
 
 pub use fault_disk::{FaultDisk, Faults};
