@@ -206,7 +206,7 @@ impl<'a> Drawn<'a> {
         let number = if self.dice.one_in(30) { AppInstanceNo(self.dice.below(14)) } else { instance.number };
         let report = UsageReport {
             reporter: self.dice.one_in(2).then_some(instance.tenant),
-            source: name(*self.dice.pick(&["slurm-token", "ray-token"])),
+            source: name(["slurm-token", "ray-token"][self.dice.index(2)]),
             id: name(&format!("use-{}", self.dice.below(60))),
             app_instance: number,
             unit,

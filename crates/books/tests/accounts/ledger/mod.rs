@@ -5,6 +5,7 @@ mod by_hand;
 mod closing;
 mod compare;
 mod directed;
+mod directed_usage;
 mod settling;
 mod story;
 mod timelines;
