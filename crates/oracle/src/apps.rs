@@ -34,6 +34,8 @@ pub(crate) struct Apps {
     highest: Option<u64>,
     /// Those that have not ended, with their tenants and since when they hold.
     pub(crate) attachments: BTreeMap<AttachmentNo, (TenantNo, AttachmentMade, Instant)>,
+    /// Those that have ended, with their tenants and when they did.
+    pub(crate) ended: BTreeMap<AttachmentNo, (TenantNo, AttachmentMade, Instant)>,
 }
 
 /// A kind of app to register or change.

@@ -145,7 +145,9 @@ impl World {
             Line::new(AllocationCancelled { allocation: found.number }, found.identity(), record.stamp)
         };
         command.script = self.waiting_on(number).map(cancelled).collect();
-        self.apps.attachments.remove(&number);
+        if let Some((tenant, made, _)) = self.apps.attachments.remove(&number) {
+            self.apps.ended.insert(number, (tenant, made, record.stamp));
+        }
         Ok(())
     }
 

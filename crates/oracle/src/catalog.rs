@@ -124,6 +124,8 @@ impl World {
         demand!(lives.is_none(), "tenant-has-allocations", "{lives:?}");
         self.check_no_claims(|of, _, _| of == tenant)?;
         self.ledger.check_tenant_deleted(tenant, &self.projects_of(tenant))?;
+        let unposted = self.projects_of(tenant).into_iter().find(|project| self.has_unposted_usage(*project));
+        demand!(unposted.is_none(), "unposted-usage", "{unposted:?}");
         self.tenants.remove(&tenant);
         self.projects.retain(|_, project| project.tenant != tenant);
         self.ceilings.retain(|(project, _), _| self.projects.contains_key(project));
@@ -174,6 +176,7 @@ impl World {
         demand!(!has_instances, "project-has-app-instances", "{project}");
         demand!(!lends, "project-has-attachments", "{project}");
         self.ledger.check_project_deleted(project)?;
+        demand!(!self.has_unposted_usage(project), "unposted-usage", "{project}");
         self.projects.remove(&project);
         self.ceilings.retain(|(of, _), _| *of != project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));

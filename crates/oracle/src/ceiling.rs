@@ -30,7 +30,7 @@ pub(crate) struct Ceiling {
     pub(crate) put: CeilingPut,
     pub(crate) since: Instant,
     /// The sequence of its creation.
-    put_by: u64,
+    pub(crate) put_by: u64,
 }
 
 /// A change of a card: created or deleted.
@@ -63,6 +63,8 @@ impl World {
             Body::RateCardPut(_) | Body::RateCardDeleted(_) => {
                 !self.ceilings.is_empty() || !self.prepaid.accounts.is_empty()
             }
+            // Usage that is superseded by less gives money back.
+            Body::UsageRecorded(_) => !self.ceilings.is_empty() || !self.prepaid.accounts.is_empty(),
             leasehold_model::ledger_kinds!() => !self.prepaid.accounts.is_empty(),
             Body::Renewed(renewed) => {
                 let mut leases = renewed.renewals.iter().filter_map(|renewal| self.lease(renewal.lease));
@@ -158,16 +160,20 @@ impl World {
         scope.0 == lease.payer && (scope.1.is_none() || scope.1 == lease.app_instance)
     }
 
-    /// The cost of ended leases and claims.
+    /// The cost of ended leases and claims, and of reported usage.
     pub(crate) fn spent_by_ended(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
         let claims = self.claims_under(scope, ceiling, Instant(0)).into_values().filter(|claim| claim.has_ended);
-        claims.fold(self.spent_by_leases(scope, ceiling), |sum, claim| sum.saturating_add(claim.spent))
+        claims.fold(self.spent_for_good(scope, ceiling), |sum, claim| sum.saturating_add(claim.spent))
     }
 
-    /// The cost of ended leases, and what claims have cost so far.
+    /// The cost of ended leases and of reported usage, and what claims have cost so far.
     fn spent(&self, scope: Scope, ceiling: &Ceiling, now: Instant) -> Amount {
         let claims = self.claims_under(scope, ceiling, now).into_values();
-        claims.fold(self.spent_by_leases(scope, ceiling), |sum, claim| sum.saturating_add(claim.spent))
+        claims.fold(self.spent_for_good(scope, ceiling), |sum, claim| sum.saturating_add(claim.spent))
+    }
+
+    fn spent_for_good(&self, scope: Scope, ceiling: &Ceiling) -> Amount {
+        self.spent_by_leases(scope, ceiling).saturating_add(self.spent_by_usage(scope, ceiling))
     }
 
     fn spent_by_leases(&self, scope: Scope, ceiling: &Ceiling) -> Amount {

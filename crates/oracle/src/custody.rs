@@ -301,6 +301,7 @@ impl World {
         match (leased || lives, claims) {
             (false, true) => Err("tenant_has_claims"),
             (false, false) if owes && self.tenants.contains_key(&tenant) => Err("tenant_has_balance"),
+            _ if self.projects_of(tenant).into_iter().any(|of| self.has_unposted_usage(of)) => Ok(Foretold::Faulty),
             _ => Ok(Foretold::Open),
         }
     }
@@ -319,6 +320,7 @@ impl World {
             (false, false, (true, _)) => Err("project_has_app_instances"),
             (false, false, (_, true)) => Err("project_has_attachments"),
             (false, false, _) if owes => Err("project_has_balance"),
+            _ if self.has_unposted_usage(project) => Ok(Foretold::Faulty),
             _ => Ok(Foretold::Open),
         }
     }

@@ -8,6 +8,7 @@ use crate::oracle::Oracle;
 use crate::prepaid_records::TopUpWish;
 use crate::request::RequestFacts;
 use crate::submission::Word;
+use crate::usage_records::UsageWish;
 use crate::window::WindowWish;
 use crate::world::World;
 use leasehold_model::body::{
@@ -119,6 +120,7 @@ pub enum Wish {
     Lease(Box<RequestFacts>),
     PutCeiling(CeilingPut),
     DeleteCeiling(CeilingDeleted),
+    RecordUsage(Box<UsageWish>),
     Submit(Box<AllocationSpec>, Option<WhenOverQuota>),
     PutQuota(Box<QuotaWish>),
     Say(AllocationNo, Word),
@@ -197,6 +199,8 @@ pub enum Foretold {
     OneOf { tenant: Option<TenantNo>, bodies: Vec<Body> },
     /// It was done before, by that record. The daemon answers with it if the request is the same.
     Again { sequence: u64 },
+    /// Nothing is recorded: it gets the answer of the first record.
+    FirstAnswer { sequence: u64 },
     /// Refused for one of several faults; which one is not predicted.
     Faulty,
     /// Recorded; the rules for records check the contents.
@@ -310,6 +314,7 @@ impl World {
             Wish::DeleteAppInstance(number) => self.foretell_instance_gone(caller, *number),
             Wish::MakeAttachment(wish) => self.foretell_attachment(caller, wish),
             Wish::EndAttachment(number) => self.foretell_attachment_end(caller, *number),
+            Wish::RecordUsage(wish) => self.foretell_usage(wish, now),
             Wish::Renew(wishes) => Ok(self.foretell_renewals(caller, wishes, now)),
             Wish::Other => Ok(Foretold::Open),
         }

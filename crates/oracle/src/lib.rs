@@ -18,6 +18,7 @@ mod apps;
 mod assurance;
 mod assured_start;
 mod attachments;
+mod booking;
 mod capacity;
 mod catalog;
 mod ceiling;
@@ -62,6 +63,7 @@ mod summary;
 mod takeover;
 mod transitions;
 mod usage;
+mod usage_records;
 mod violation;
 mod window;
 mod world;
@@ -83,5 +85,6 @@ pub use summary::{
     AllocationLine, CapacityLine, CeilingLine, CountedFor, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine,
     Summary,
 };
+pub use usage_records::UsageWish;
 pub use violation::Violation;
 pub use window::WindowWish;

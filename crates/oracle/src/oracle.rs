@@ -353,8 +353,10 @@ impl Oracle {
                 world.ledger.take(record)?;
                 world.prepaid_applied(record, body)
             }
+            Body::UsageRecorded(body) => world.usage_recorded(record, body),
             leasehold_model::ledger_kinds!() => {
                 world.ledger.take(record)?;
+                world.follow_usage_postings(record);
                 world.count_postings(record)
             }
             Body::NodeCondition(body) => world.node_condition(body, record.stamp),

@@ -165,7 +165,7 @@ impl World {
         let open = self.held_under(key).into_iter().filter_map(|(project, what, _, claimed)| {
             Some(self.cost_since(key, project, what, (claimed?, now), &cards))
         });
-        open.sum::<i128>() + self.rounded_up(self.known_groups(key, now, &cards))
+        open.sum::<i128>() + self.rounded_up(self.known_groups(key, now, &cards)) + self.accrued_by_usage(key)
     }
 
     /// The cost of a claimed node, or a part of it, from an instant or the last posted hour on.
@@ -255,7 +255,7 @@ impl World {
             open += self.cost_since(key, project, what, (since, to), &cards);
         }
         let left = self.credited(key) - self.lapsed(key) - self.posted_on(key);
-        Funds(left - self.rounded_up(groups) - open)
+        Funds(left - self.rounded_up(groups) - open - self.accrued_by_usage(key))
     }
 
     /// The cost of everything that is held now, if it goes on for so long.

@@ -13,6 +13,7 @@ use crate::loss::Loss;
 use crate::pool_access::MinuteUse;
 use crate::prepaid::Prepaid;
 use crate::queue::Heads;
+use crate::usage_records::Reports;
 use crate::window::Window;
 use leasehold_model::body::{
     ChargePolicyPut, NodePut, PoolPut, PoolQueue, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut,
@@ -164,6 +165,7 @@ pub(crate) struct World {
     pub(crate) ledger: Ledger,
     pub(crate) prepaid: Prepaid,
     pub(crate) apps: Apps,
+    pub(crate) reports: Reports,
 }
 
 impl World {
@@ -206,6 +208,7 @@ impl World {
             ledger: Ledger::default(),
             prepaid: Prepaid::default(),
             apps: Apps::default(),
+            reports: Reports::default(),
         }
     }
 

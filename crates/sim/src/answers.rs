@@ -31,6 +31,8 @@ impl Truth {
                 matches!(reply, Err(Unsealed::Refused(Refusal::TopUpExists { sequence: first }))
                 if first == sequence)
             }
+            Foretold::FirstAnswer { sequence } => matches!(reply, Ok(Sealed { records, repeated: true, .. })
+                if records[0].sequence == *sequence),
             Foretold::Faulty => matches!(reply, Err(Unsealed::Refused(_))),
             Foretold::Stands => matches!(reply, Ok(Sealed { repeated: false, .. })),
             Foretold::Open => !Foretold::CODES.iter().any(|code| refused(code)),
@@ -63,6 +65,9 @@ impl Truth {
         stated.into_iter().for_each(|code| *self.tally.foretold.entry(code).or_insert(0) += 1);
         if let Foretold::Again { .. } = foretold {
             *self.tally.foretold.entry("top_up_exists").or_insert(0) += 1;
+        }
+        if let Foretold::FirstAnswer { .. } = foretold {
+            *self.tally.foretold.entry("usage_repeated").or_insert(0) += 1;
         }
         if let (Foretold::RefusedAs(codes), Err(Unsealed::Refused(refusal))) = (&foretold, reply) {
             let code = codes.iter().find(|code| refusal.code() == **code);

@@ -36,7 +36,7 @@ pub(crate) fn founding(state: &State, step: u64) -> Option<Command> {
             app_type: None,
             slug: name(["slurm", "ray"][usize::from(step == 1)]),
             origin: *dice.pick(AppOrigin::ALL),
-            units: vec![UnitNo(0)],
+            units: vec![UnitNo(0), UnitNo(2), UnitNo(4)],
         })),
         2..9 => {
             let project = ProjectNo(u32::try_from(step - 2).expect("small"));

@@ -1,9 +1,9 @@
 //! The simulator's cluster and requests, for tests that drive an engine of their own.
 
-use crate::{apps, prepaid, requests};
+use crate::{apps, prepaid, requests, usage};
 use leasehold_engine::command::TopUp;
 use leasehold_engine::{Command, Request, State};
-use leasehold_model::Instant;
+use leasehold_model::{Instant, Record};
 use leasehold_oracle::Dice;
 
 /// The commands that create a small cluster.
@@ -22,6 +22,11 @@ pub const FOUNDING: u64 = apps::FOUNDING;
 /// Something about app runtimes and what is lent to them, at times.
 pub fn about_apps(state: &State, now: Instant) -> Option<Request> {
     apps::any(state, now).map(|(identity, command)| Request::new(identity, command))
+}
+
+/// A usage record of a runtime, or a price, at times, as sent by a server whose books have these records or fewer.
+pub fn about_usage(state: &State, records: &[Record], now: Instant) -> Option<Request> {
+    usage::any(state, records, now).map(|(identity, command)| Request::new(identity, command))
 }
 
 /// A request without an idempotency key: mostly valid, sometimes invalid.

@@ -27,6 +27,8 @@ mod prices;
 mod readings;
 mod requests;
 mod run;
+mod usage;
+mod usage_events;
 mod wishes;
 
 pub use fault_disk::{FaultDisk, Faults};

@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, ledgers, losses, prepaid, readings, requests};
+use crate::{apps, ledgers, losses, prepaid, readings, requests, usage};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -344,6 +344,11 @@ impl Life<'_> {
             }
         }
         if let Some((identity, command)) = self.now.read(|state| apps::any(state, now)) {
+            let request = Request::new(identity, command);
+            requests.push_back((Asked::new(&request, None, None), request));
+        }
+        let records = &self.truth.records;
+        if let Some((identity, command)) = self.now.read(|state| usage::any(state, records, now)) {
             let request = Request::new(identity, command);
             requests.push_back((Asked::new(&request, None, None), request));
         }

@@ -12,7 +12,7 @@ use leasehold_model::{
 use leasehold_oracle::Dice;
 use leasehold_oracle::{
     AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, QuotaWish, RenewalWish, TopUpWish,
-    UnitPriceWish, WindowWish, Wish, Word,
+    UnitPriceWish, UsageWish, WindowWish, Wish, Word,
 };
 
 /// A command in the oracle's types.
@@ -171,7 +171,15 @@ pub(crate) fn wish(command: &Command) -> Wish {
             allocation: make.allocation,
         }),
         Command::EndAttachment(number) => Wish::EndAttachment(*number),
-        Command::RecordUsage(_) | Command::RecordUsageTogether(_) => unreachable!("the simulator reports no usage"),
+        Command::RecordUsage(usage) => Wish::RecordUsage(Box::new(UsageWish {
+            tenant: usage.tenant,
+            project: usage.project,
+            user: usage.user,
+            report: usage.report.clone(),
+            known_to: usage.known_to,
+        })),
+        // Several together are those of one by one, all or none; stories of the engine have them.
+        Command::RecordUsageTogether(_) => unreachable!("the simulator reports usage one by one"),
         Command::Renew(renewals) => {
             let one = |one: &RenewOne| RenewalWish { lease: one.lease, ttl: one.ttl, reports: one.activity.is_some() };
             Wish::Renew(renewals.iter().map(one).collect())

@@ -103,12 +103,14 @@ pub(crate) fn spiced(mut records: Vec<Record>, dice: &mut Dice) -> Vec<Record> {
     records
 }
 
-/// The sequences of losses and claims in a record.
+/// The sequences of losses, claims and superseded usage in a record.
 fn sequences_mut(body: &mut Body) -> Vec<&mut u64> {
     if let Body::EndsCorrected(one) = body {
         vec![&mut one.loss]
     } else if let Body::ClaimEndCorrected(one) = body {
         vec![&mut one.loss, &mut one.claim]
+    } else if let Body::UsageRecorded(one) = body {
+        one.replaces.iter_mut().map(|old| &mut old.sequence).collect()
     } else if let Body::LossSettled(one) = body {
         vec![&mut one.loss]
     } else if let Body::NodesReleased(one) = body {

@@ -8,12 +8,12 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{ClassNo, Instant, ProjectNo};
 use std::collections::BTreeMap;
 
-/// What was used and what it costs. All lines of a class have the same denominator: see [`Accounts::fraction`].
+/// What was used and what it costs. All lines of an item have the same denominator: see [`Accounts::fraction`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
-    /// Quanta × nanoseconds.
+    /// Quanta × nanoseconds, or 10^-18 of a usage unit.
     pub(crate) usage: i128,
-    numerator: I256,
+    pub(super) numerator: I256,
 }
 
 impl Cost {
@@ -39,6 +39,7 @@ impl Accounts {
         for tenure in self.tenures.values().chain(&idle) {
             self.add_lines(tenure, (from, through), &mut costs);
         }
+        self.add_unit_lines((from, through), &mut costs);
         costs
     }
 
@@ -75,8 +76,15 @@ impl Accounts {
         }
     }
 
-    /// A cost of a class in steps of 10^-6, as a fraction in lowest terms: sign, numerator and denominator.
-    pub(crate) fn fraction(&self, class: ClassNo, cost: Cost) -> (bool, U256, U256) {
+    /// A cost in steps of 10^-6, as a fraction in lowest terms: sign, numerator and denominator.
+    pub(crate) fn fraction(&self, item: Item, cost: Cost) -> (bool, U256, U256) {
+        match item {
+            Item::Class(class) => self.class_fraction(class, cost),
+            Item::Unit(_) => super::units::unit_fraction(cost),
+        }
+    }
+
+    fn class_fraction(&self, class: ClassNo, cost: Cost) -> (bool, U256, U256) {
         let per_unit = U256::from(self.classes[&class].quanta_per_unit);
         // Prices and their two factors have nine decimals each, nanoseconds too; a step takes six away.
         let denominator = per_unit * U256::from(DAY) * U256::new(10).pow(30);

@@ -10,6 +10,7 @@ mod lines;
 mod price;
 mod reserved;
 mod tenure;
+mod units;
 
 pub(crate) use price::{DAY, price_by};
 
@@ -58,6 +59,7 @@ pub struct Accounts {
     /// Reservations, and the changes of reserved capacity.
     waiting: BTreeMap<AllocationNo, Vec<reserved::Share>>,
     reserved: Vec<reserved::Level>,
+    reported: units::Reported,
     last_stamp: Instant,
 }
 

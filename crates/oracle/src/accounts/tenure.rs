@@ -162,6 +162,7 @@ fn ending(reason: Reason) -> Ending {
 
 impl Accounts {
     pub(super) fn take(&mut self, record: &Record) {
+        self.reported.take(record);
         let stamp = record.stamp;
         self.last_stamp = stamp;
         match &record.body {

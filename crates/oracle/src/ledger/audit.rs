@@ -6,7 +6,7 @@ use crate::accounts::{Accounts, Cost, Costs};
 use crate::violation::{Checked, Violation, demand, found};
 use ethnum::U256;
 use leasehold_model::body::{InvoiceIssued, LedgerPosted, TaxLine};
-use leasehold_model::ledger::{ExactSteps, Item, Magnitude, Residual, Steps};
+use leasehold_model::ledger::{ExactSteps, Magnitude, Residual, Steps};
 use leasehold_model::rate::Currency;
 use leasehold_model::{Body, Instant, LineKey, ProjectNo, Record, TenantNo};
 use num_bigint::BigInt;
@@ -118,8 +118,7 @@ impl Audit {
         let costs = self.due_costs(size, through);
         let accounts = self.known_at(size);
         let line = |(key, cost): (LineKey, Cost)| {
-            let Item::Class(class) = key.item else { unreachable!("usage units are audited by themselves") };
-            let (negative, numerator, denominator) = accounts.fraction(class, cost);
+            let (negative, numerator, denominator) = accounts.fraction(key.item, cost);
             let digits = |value: U256| Magnitude::from_digits(&value.to_be_bytes()).expect("32 bytes");
             let exact = ExactSteps { negative, numerator: digits(numerator), denominator: digits(denominator) };
             (key, (cost.usage, exact))
@@ -145,12 +144,10 @@ impl Audit {
         let before = self.posted_at(payer);
         demand!(posted.as_of_size >= before, "as-of-size", "{} after {before}", posted.as_of_size);
         let mut due = self.due_costs(posted.as_of_size, posted.through).remove(&payer).unwrap_or_default();
-        let leased = posted.lines.iter().filter(|line| matches!(line.key.item, Item::Class(_)));
-        for line in leased {
+        for line in &posted.lines {
             let cost = found!(due.remove(&line.key), "not-due", "{:?}: {:?}, {}", line.key, line.usage, line.exact);
             demand!(line.usage.0 == cost.usage, "usage", "{} instead of {cost:?}: {:?}", line.usage.0, line.key);
-            let Item::Class(class) = line.key.item else { continue };
-            let (negative, numerator, denominator) = self.known_at(posted.as_of_size).fraction(class, cost);
+            let (negative, numerator, denominator) = self.known_at(posted.as_of_size).fraction(line.key.item, cost);
             let exact = Fraction::of_parts(negative, numerator, denominator);
             let given = Fraction::read(&line.exact);
             demand!(given.as_ref() == Some(&exact), "exact", "{} instead of {exact:?}: {:?}", line.exact, line.key);

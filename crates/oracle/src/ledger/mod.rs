@@ -68,7 +68,9 @@ impl Ledger {
     /// Checks that a record may follow those before it, and applies it. Records of other kinds change nothing.
     pub(crate) fn take(&mut self, record: &Record) -> Checked {
         let is_about_money = matches!(record.body, leasehold_model::ledger_kinds!());
-        let needs_ledger = is_about_money && !matches!(record.body, Body::LedgerOpened(_) | Body::TaxRatePut(_));
+        // Usage is also reported where there is no ledger.
+        let is_free = matches!(record.body, Body::LedgerOpened(_) | Body::TaxRatePut(_) | Body::UsageRecorded(_));
+        let needs_ledger = is_about_money && !is_free;
         demand!(!needs_ledger || self.opened.is_some(), "ledger-not-open", "{}", record.body.word());
         if let Body::LedgerOpened(body) = &record.body {
             self.ledger_opened(record, body)?;

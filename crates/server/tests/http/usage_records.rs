@@ -311,7 +311,7 @@ async fn reported_usage_is_posted_explained_told_and_invoiced() {
     assert!(steps.contains(&"usage.recorded 2: 12 requests of dev, billed, in place of 1".to_owned()), "{steps:?}");
     assert!(steps.iter().any(|step| step.starts_with("ledger.posted") && step.contains("0.010000 EUR")), "{steps:?}");
     assert!(steps.iter().any(|step| step.starts_with("invoice.issued")), "{steps:?}");
-    ledger.world.get("/api/v1/records?limit=1000").await.expect(200);
+    ledger.world.get("/api/v1/audit/records?limit=1000").await.expect(200);
     reporting.ledger.world.stop().await;
 }
 

@@ -3,7 +3,7 @@
 use super::story::{Step, Story};
 use leasehold_books::{InvoiceLine, InvoiceLineKey};
 use leasehold_model::rate::Currency;
-use leasehold_model::{Account, Steps, TenantNo};
+use leasehold_model::{Account, Item, LineKey, Priority, Steps, TenantNo};
 use leasehold_oracle::ledger::{Entry, InvoiceKey, InvoiceLines};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,13 @@ pub(crate) fn same_lines(books: &[(InvoiceLineKey, InvoiceLine)], model: &Invoic
     let mut ours = InvoiceLines::new();
     for (key, line) in books {
         let usage = (!key.correction).then(|| {
-            let (pool, item) = (key.pool.expect("a pool"), key.item.expect("a class"));
-            (key.holder, pool, item, key.priority.expect("a priority"), key.app_instance, key.control_plane)
+            let item = key.item.expect("a class or a unit");
+            // Lines of usage units have neither a pool nor a priority.
+            let (pool, priority) = match item {
+                Item::Class(_) => (key.pool.expect("a pool"), key.priority.expect("a priority")),
+                Item::Unit(_) => (LineKey::NO_POOL, Priority::default()),
+            };
+            (key.holder, pool, item, priority, key.app_instance, key.control_plane)
         });
         let (month, project, correction) = (key.month, key.project, key.correction);
         let sum = ours.entry(InvoiceKey { month, project, correction, usage }).or_default();
@@ -35,6 +40,7 @@ pub(crate) fn same_lines(books: &[(InvoiceLineKey, InvoiceLine)], model: &Invoic
 impl Story {
     /// Balances, payers, months and some entries.
     pub(crate) fn check_books(&mut self) -> Step<()> {
+        self.check_usage_ids()?;
         let (books, ledger) = (self.books(), &self.audit.ledger);
         let theirs = ledger.balances();
         let nonzero = |all: &mut BTreeMap<(Account, Currency), i128>| all.retain(|_, sum| *sum != 0);

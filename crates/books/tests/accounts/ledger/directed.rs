@@ -14,14 +14,14 @@ use leasehold_model::{
 use smallvec::SmallVec;
 
 /// 2026-04-01T00:00:00Z
-const APRIL: u64 = 1_775_001_600;
+pub(super) const APRIL: u64 = 1_775_001_600;
 
-fn name(text: &str) -> Name {
+pub(super) fn name(text: &str) -> Name {
     Name::new(text).expect("a valid name")
 }
 
 /// One node with seven GPUs, without an agent; one tenant with two projects.
-fn cluster(at: u64) -> Step<Story> {
+pub(super) fn cluster(at: u64) -> Step<Story> {
     let mut story = Story::empty(Instant::from_secs(at), Shelf::Memory)?;
     let spec = ClassSpec { name: name("gpu"), kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 1, premium: false };
     let none = PerPriority([None, None, None]);
@@ -64,7 +64,7 @@ fn holder(project: u32) -> Identity {
     Identity { tenant: Some(TenantNo(0)), project: Some(ProjectNo(project)), ..Identity::default() }
 }
 
-fn at(story: &mut Story, secs: u64) -> Step<()> {
+pub(super) fn at(story: &mut Story, secs: u64) -> Step<()> {
     let span = Span(Instant::from_secs(secs).0 - story.now.0);
     story.pass(span)?;
     story.expect(Command::Heartbeat(leasehold_engine::command::Nothing {}), &[])
@@ -81,7 +81,7 @@ fn release(story: &mut Story, project: u32, lease: u64) -> Step<()> {
     released.map(drop).map_err(|refusal| refusal.to_string())
 }
 
-fn owed(story: &Story, account: Account) -> String {
+pub(super) fn owed(story: &Story, account: Account) -> String {
     story.books().account_balance(account, Currency::DEFAULT).to_string()
 }
 

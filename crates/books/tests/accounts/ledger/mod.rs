@@ -5,9 +5,11 @@ mod by_hand;
 mod closing;
 mod compare;
 mod directed;
+mod directed_usage;
 mod settling;
 mod story;
 mod timelines;
+mod usage;
 
 pub(crate) use compare::same_lines;
 pub(crate) use settling::compare_lines;
@@ -88,7 +90,7 @@ fn one_step(story: &mut Story) -> Step<()> {
 }
 
 /// Records without which a history says little about the ledger: one of each in at most so many histories.
-const KINDS: [(&str, u64); 19] = [
+const KINDS: [(&str, u64); 21] = [
     ("ledger.posted", 1),
     ("ledger.hour_settled", 1),
     ("ledger.corrected", 1),
@@ -108,6 +110,8 @@ const KINDS: [(&str, u64); 19] = [
     ("prepaid.lapsed", 4),
     ("prepaid.applied", 20),
     ("lent", 1),
+    ("usage.recorded", 1),
+    ("units posted", 1),
 ];
 
 /// Whether it posts capacity that another project holds.
@@ -134,6 +138,7 @@ fn the_ledger_is_what_brute_force_says() {
         for record in &story.records {
             *kinds.entry(record.body.word()).or_default() += 1;
             *kinds.entry("lent").or_default() += u64::from(is_lent(record));
+            *kinds.entry("units posted").or_default() += u64::from(usage::posts_units(record));
         }
     }
     println!("{kinds:?}, {told} entries in timelines");

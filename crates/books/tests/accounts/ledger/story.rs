@@ -171,7 +171,7 @@ impl Story {
         self.submit(Identity::default(), command)
     }
 
-    fn decide(&mut self, request: &Request) -> Step<Result<u64, Refusal>> {
+    pub(crate) fn decide(&mut self, request: &Request) -> Step<Result<u64, Refusal>> {
         self.come_due()?;
         let mut batch = Batch::new(self.size());
         let done = self.engine.decide(self.now, request, &mut batch);
@@ -220,7 +220,8 @@ impl Story {
         self.serve(&mut request);
         self.decide(&request).map(drop)?;
         let about_apps = draw::about_apps(self.engine.state(), self.now);
-        about_apps.map_or(Ok(()), |request| self.decide(&request).map(drop))
+        about_apps.map_or(Ok(()), |request| self.decide(&request).map(drop))?;
+        self.report()
     }
 
     /// Some capacity serves a control plane.
