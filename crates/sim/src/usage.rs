@@ -12,7 +12,7 @@ use leasehold_model::limits::{LATE_WINDOW, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Name, ProjectNo, Record,
-    TenantNo, UnitMeasure, UnitNo, UnitQuantity, UserNo,
+    TenantNo, UnitNo, UnitQuantity, UserNo,
 };
 use leasehold_oracle::Dice;
 
@@ -153,9 +153,9 @@ impl<'a> Drawn<'a> {
         let made: Vec<AttachmentNo> = self
             .records
             .iter()
-            .filter_map(|record| match &record.body {
-                Body::AttachmentMade(made) if made.app_instance == instance => Some(made.attachment),
-                _ => None,
+            .filter_map(|record| {
+                let Body::AttachmentMade(made) = &record.body else { return None };
+                (made.app_instance == instance).then_some(made.attachment)
             })
             .collect();
         if !self.dice.one_in(if made.is_empty() { 15 } else { 2 }) {
