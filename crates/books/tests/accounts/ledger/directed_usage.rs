@@ -115,7 +115,7 @@ fn differences_are_posted() {
     told(|| {
         let mut story = runtime(APRIL)?;
         let used = |id, units| used(0, id, REQUESTS, units, (APRIL, APRIL + 600));
-        at(&mut story, APRIL + 600)?;
+        at(&mut story, APRIL + 601)?;
         story.accept(used("a", 100), None)?;
         at(&mut story, APRIL + 3660)?;
         story.settle(true)?;
@@ -140,7 +140,7 @@ fn differences_are_posted() {
 fn time_is_divided_at_the_end_of_a_month() {
     told(|| {
         let mut story = runtime(APRIL - 3 * 3600)?;
-        at(&mut story, APRIL + 2 * 3600)?;
+        at(&mut story, APRIL + 2 * 3600 + 1)?;
         story.accept(used(0, "a", JOB_HOURS, 4, (APRIL - 7200, APRIL + 7200)), None)?;
         // A count ends in the hour that contains its end.
         story.accept(used(0, "b", REQUESTS, 100, (APRIL - 7200, APRIL + 7200)), None)?;
@@ -158,7 +158,7 @@ fn time_is_divided_at_the_end_of_a_month() {
 fn a_month_has_a_limit() {
     told(|| {
         let mut story = runtime(APRIL)?;
-        at(&mut story, APRIL + 600)?;
+        at(&mut story, APRIL + 601)?;
         let (most, between) = (1_000_000_000_000, (APRIL, APRIL + 600));
         for place in 0..1000 {
             story.accept(used(0, &format!("use-{place}"), REQUESTS, most, between), None)?;
