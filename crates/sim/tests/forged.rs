@@ -1,11 +1,11 @@
-//! The oracle objects: in histories that it finds legal, each decision about allocations is changed a little, and it
+//! The oracle objects: in histories that it finds legal, each decision about allocations, claims and usage is changed a little, and it
 //! must say so. A judge that accepts everything would find nothing wrong.
 
 use leasehold_engine::{FoldError, State};
 use leasehold_model::body::{Body, Heartbeat, NodeWiped};
 use leasehold_model::{
     AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, Quanta, QuarantineCause, QuotaNo, Reason, Record,
-    Span, TenantNo,
+    Span, TenantNo, UnitNo, UsageCharge,
 };
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::tell_seed;
@@ -152,6 +152,24 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
             let node = of.node;
             forge(&|one| one.body = NodeWiped { node, claim: None }.into());
         }
+        Body::UsageRecorded(_) => {
+            body!(UsageRecorded, of, {
+                of.charge = match of.charge {
+                    UsageCharge::Billed => UsageCharge::Reported,
+                    UsageCharge::Reported => UsageCharge::Billed,
+                }
+            });
+            body!(UsageRecorded, of, of.no_submitter = !of.no_submitter);
+            body!(UsageRecorded, of, of.replaces = None);
+            body!(UsageRecorded, of, of.replaces.iter_mut().for_each(|old| old.quantity.0 += 1));
+            body!(UsageRecorded, of, of.report.supersedes = None);
+            // Not the last instant that there is: the fold does not stand that (F7).
+            let soon = Instant(record.stamp.0 + 1);
+            body!(UsageRecorded, of, of.report.to = soon);
+            body!(UsageRecorded, of, of.report.unit = UnitNo(63));
+            forge(&|one| one.identity.project = None);
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
+        }
         Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {
             forge(&|one| one.identity.tenant = Some(TenantNo(77)));
         }
@@ -189,7 +207,7 @@ fn no_forged_decision_passes() {
             }
         }
     }
-    assert!(tried.len() >= 19 && tried.values().all(|n| *n > 5) && headrooms > 5, "{tried:?}, {headrooms} headrooms");
+    assert!(tried.len() >= 20 && tried.values().all(|n| *n > 5) && headrooms > 5, "{tried:?}, {headrooms} headrooms");
 }
 
 /// What somebody sealed that no engine decides (a device that is booked twice, a node that does not exist) is refused by

@@ -124,6 +124,9 @@ fn differences_are_posted() {
         story.settle(true)?;
         story.decline(used("c", 120), Some("a"), "usage_superseded")?;
         story.decline(used("b", 120), None, "usage_id_taken")?;
+        let mut never = used("c", 120);
+        never.report.to = Instant(u64::MAX);
+        story.decline(never, None, "usage_in_future")?;
         story.decline(used("c", 120), Some("x"), "unknown_usage_record")?;
         story.accept(used("c", 120), Some("b"))?;
         at(&mut story, APRIL + 10_860)?;
