@@ -45,7 +45,7 @@ impl LinePart {
     const MARK: u64 = 1 << 63;
 
     fn encoded(self) -> u64 {
-        Self::MARK | u64::from(self.series) << 28 | self.hour.0 / HOUR_NS
+        Self::MARK | (u64::from(self.series) << 28) | (self.hour.0 / HOUR_NS)
     }
 
     fn decoded(word: u64) -> Option<Self> {

@@ -152,6 +152,9 @@ impl Books {
     pub(crate) fn usage_recorded(&mut self, record: &Record, recorded: &UsageRecorded) -> Result<(), &'static str> {
         let tenant = record.identity.tenant.ok_or("usage without a tenant")?;
         let project = record.identity.project.ok_or("usage without a project")?;
+        if !recorded.has_times_before(record.stamp) {
+            return Err("usage that was not over");
+        }
         let report = &recorded.report;
         let what = (report.app_instance, report.unit);
         let reported = Reported {

@@ -163,9 +163,10 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
             body!(UsageRecorded, of, of.replaces = None);
             body!(UsageRecorded, of, of.replaces.iter_mut().for_each(|old| old.quantity.0 += 1));
             body!(UsageRecorded, of, of.report.supersedes = None);
-            // Not the last instant that there is: the fold does not stand that (F7).
             let soon = Instant(record.stamp.0 + 1);
             body!(UsageRecorded, of, of.report.to = soon);
+            body!(UsageRecorded, of, of.report.to = Instant::MAX);
+            body!(UsageRecorded, of, of.report.from = Instant::MAX);
             body!(UsageRecorded, of, of.report.unit = UnitNo(63));
             forge(&|one| one.identity.project = None);
             forge(&|one| one.identity.tenant = Some(TenantNo(77)));

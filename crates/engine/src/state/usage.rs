@@ -17,6 +17,9 @@ impl State {
         let tenant = record.identity.tenant.ok_or("usage without a tenant")?;
         let project = record.identity.project.ok_or("usage without a project")?;
         self.app_instance(report.app_instance).ok_or("usage of an app instance that does not exist")?;
+        if !recorded.has_times_before(record.stamp) {
+            return Err("usage that was not over");
+        }
         self.forget_old_months(record.stamp);
         let key = report.key();
         let id = RecentId { key, payload: report.payload(&record.identity), sequence: record.sequence };

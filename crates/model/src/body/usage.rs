@@ -5,6 +5,7 @@ use crate::codec::Field;
 use crate::fields;
 use crate::id::{AllocationNo, AppInstanceNo, AttachmentNo, ProjectNo, TenantNo, UnitNo};
 use crate::instant::Instant;
+use crate::limits::USAGE_SPAN_MAX;
 use crate::name::Name;
 use crate::record::Identity;
 use crate::usage::{UnitQuantity, UsageCharge};
@@ -82,6 +83,15 @@ fields! {
         pub control_plane: bool,
         pub attachment: Option<AttachmentNo>,
         pub charge: UsageCharge,
+    }
+}
+
+impl UsageRecorded {
+    /// Whether the times of the record, and of the one that it replaces, can be those of usage that was over at an instant.
+    pub fn has_times_before(&self, stamp: Instant) -> bool {
+        let fits = |from: Instant, to: Instant| from <= to && to < stamp && to.since(from) <= USAGE_SPAN_MAX;
+        let report = &self.report;
+        fits(report.from, report.to) && self.replaces.is_none_or(|old| fits(old.from, old.to))
     }
 }
 

@@ -17,11 +17,11 @@ impl Story {
     fn replaced(&self, report: &UsageReport, known_to: u64) -> Option<ReplacedUsage> {
         let key = report.superseded_key()?;
         let known = self.world.records.iter().filter(|record| record.sequence < known_to);
-        let found = known.filter_map(|record| match &record.body {
+        let mut found = known.filter_map(|record| match &record.body {
             Body::UsageRecorded(recorded) if recorded.report.key() == key => Some((record, recorded)),
             _ => None,
         });
-        found.last().map(|(record, old)| ReplacedUsage {
+        found.next_back().map(|(record, old)| ReplacedUsage {
             sequence: record.sequence,
             project: record.identity.project.expect("usage has a project"),
             quantity: old.report.quantity,
