@@ -65,7 +65,6 @@ codes! {
     UNKNOWN_ANCHOR 422 "unknown_anchor" "A usage record names something that does not exist, or that the token may not report for; `field` names it.";
     ANCHOR_MISMATCH 422 "anchor_mismatch" "A usage record says something else about its app instance than the registry; `field` names it.";
     BAD_CLOUD_EVENT 422 "bad_cloud_event" "The CloudEvent has another specversion or type than this endpoint takes, or lacks an attribute; `field` names it.";
-    USAGE_BATCH_REFUSED 422 "usage_batch_refused" "One of the usage records that were to be recorded together was refused, so none was recorded; `place` says which, counted from 0, and `cause` is its code.";
     TOO_MANY_USAGE_IDS 429 "too_many_usage_ids" "So many IDs of usage records are remembered that no other is accepted; IDs are forgotten 35 days after the end of their usage.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names no action, or more than one.";

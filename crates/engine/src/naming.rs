@@ -115,6 +115,11 @@ unnamed!(
     RegisteredGeneration
 );
 
+impl Phrase for Box<crate::refusal::Refusal> {
+    fn phrase(&self, naming: &dyn Naming) -> String {
+        self.message(naming)
+    }
+}
 impl Phrase for CeilingScope {
     fn phrase(&self, naming: &dyn Naming) -> String {
         let project = naming.project(self.project);

@@ -332,6 +332,7 @@ refusals! {
     SupersedesOtherTenant Invalid "supersedes_other_tenant" "the usage record in `supersedes` is that of another tenant; supersede it by one of that tenant with the quantity 0, and report the other by itself",
     UsageSuperseded { by: u64 } Conflict "usage_superseded" "the usage record in `supersedes` was superseded by record {by} already; name the newest one",
     TooManyUsageRecords { limit: usize } Malformed "too_many_usage_records" "1 to {limit} usage records are recorded together",
+    UsageBatchRefused { place: usize, why: Box<Refusal> } Invalid "usage_batch_refused" "record {place} of these usage records, counted from 0, was refused, so none was recorded: {why}",
     UsageTwice Invalid "usage_twice" "two of the usage records have the same id, or supersede the same record",
     UsageKnown Conflict "usage_known" "all of these usage records were recorded before",
     UsageIdsBehind { known_to: u64 } Conflict "usage_ids_behind" "the books are behind and have to reach record {known_to} before this usage can be accepted; try again",

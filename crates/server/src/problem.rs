@@ -95,6 +95,7 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
             .with("amount", amount.to_string())
             .with("unit", currency.as_str())
             .with("currency", currency.as_str()),
+        Refusal::UsageBatchRefused { place, why } => problem.with("place", *place).with("cause", why.code()),
         Refusal::UsageOfOwner { .. } => problem.with("field", "project_id"),
         Refusal::UsageQuantityTooLarge | Refusal::TooMuchUsage { .. } => problem.with("field", "quantity"),
         Refusal::NoUsageTime { .. }

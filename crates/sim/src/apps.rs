@@ -58,12 +58,12 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
         1 | 2 => (operator, price(state, now, &mut dice)),
         3 | 4 => (operator, app_type(state, &mut dice)),
         5 => (operator, Command::DeleteAppType(some_type(state, &mut dice))),
-        6..13 => {
+        6..12 => {
             let put = instance(state, &mut dice);
             let tenant = tenant_of(state, put.project).unwrap_or(TenantNo(small(&mut dice, 4)));
             (who(tenant, &mut dice), Command::PutAppInstance(put))
         }
-        13..17 => {
+        12..17 => {
             let number = limited_instance(state, &mut dice).unwrap_or_else(|| some_instance(state, &mut dice));
             let tenant = state.app_instance(number).map_or(TenantNo(small(&mut dice, 4)), |found| found.tenant);
             (who(tenant, &mut dice), Command::DeleteAppInstance(number))
@@ -80,6 +80,7 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
         }
         29 => (operator, Command::DeleteProject(tied_project(state, &mut dice)?)),
         30 | 31 => (operator, ceiling_of_lender(state, &mut dice)?),
+        32 => (operator, quota_of_unused(state, &mut dice)?),
         _ => (operator, quota_of_lender(state, &mut dice)?),
     })
 }
@@ -136,13 +137,16 @@ fn limited_instance(state: &State, dice: &mut Dice) -> Option<AppInstanceNo> {
         Some(HolderScope::One(app)) => Some(app),
         Some(HolderScope::Each) | None => None,
     });
-    let is_named = |app: AppInstanceNo| {
-        attachments(state).iter().any(|lent| lent.app_instance == app)
-            || state.allocations_after(None).any(|found| found.spec.app_instance == Some(app))
-    };
-    let quotas: Vec<AppInstanceNo> = quotas.filter(|app| !is_named(*app)).collect();
-    let ceilings: Vec<AppInstanceNo> = ceilings.filter(|app| !is_named(*app)).collect();
+    let quotas: Vec<AppInstanceNo> = quotas.filter(|app| !is_named(state, *app)).collect();
+    let ceilings: Vec<AppInstanceNo> = ceilings.filter(|app| !is_named(state, *app)).collect();
     pick(&quotas, dice).or_else(|| pick(&ceilings, dice)).filter(|_| !dice.one_in(4))
+}
+
+/// Whether an instance cannot be deleted.
+fn is_named(state: &State, app: AppInstanceNo) -> bool {
+    attachments(state).iter().any(|lent| lent.app_instance == app)
+        || state.allocations_after(None).any(|found| found.spec.app_instance == Some(app))
+        || state.leases().iter().any(|lease| state.app_instance_of(lease.number) == Some(app))
 }
 
 /// Mostly one that has not ended, and rather one that something waits or runs on account of.
@@ -301,6 +305,16 @@ fn quota_of_lender(state: &State, dice: &mut Dice) -> Option<Command> {
     };
     let put = PutQuota::new(None, scope, measure, limit);
     Some(Command::PutQuota(PutQuota { evict_own_lower: dice.one_in(3).then_some(true), ..put }))
+}
+
+/// A quota on an instance that nothing names, so that it may be deleted with it.
+fn quota_of_unused(state: &State, dice: &mut Dice) -> Option<Command> {
+    let unused = state.app_instances_after(None).filter(|found| !is_named(state, found.number));
+    let found = pick(&unused.map(|found| (found.tenant, found.number)).collect::<Vec<_>>(), dice)?;
+    let mut scope = QuotaScope::of_tenant(found.0);
+    scope.further.app_instance = Some(HolderScope::One(found.1));
+    let limit = LimitKind::Hard { limit: 1 + dice.below(5) };
+    Some(Command::PutQuota(PutQuota::new(None, scope, Measure::Leases, limit)))
 }
 
 /// Lets a command that was drawn name app instances that exist, and attachments; sometimes wrong ones.

@@ -21,6 +21,9 @@ fn given(body: &Body) -> Option<u128> {
     if let Body::AllocationDenied(one) = body {
         return one.spec.correlation;
     }
+    if let Body::UsageRecorded(one) = body {
+        return Some(one.report.correlation);
+    }
     if let Body::Granted(one) = body { one.correlation } else { None }
 }
 
@@ -86,6 +89,7 @@ enum Life {
     Lease(u64),
     Allocation(u64),
     Denial(u64),
+    Usage(u64),
 }
 
 /// All records of all lives, and which lives have which ID.
@@ -118,6 +122,11 @@ impl Brute {
                 let life = Life::Denial(record.sequence);
                 brute.records.entry(life).or_default().push((record.sequence, "allocation.denied"));
                 brute.of.entry(Correlation::Given(id)).or_default().insert(life);
+            }
+            if let Body::UsageRecorded(one) = &record.body {
+                let life = Life::Usage(record.sequence);
+                brute.records.entry(life).or_default().push((record.sequence, "usage.recorded"));
+                brute.of.entry(Correlation::Given(one.report.correlation)).or_default().insert(life);
             }
             if let Body::Granted(one) = &record.body {
                 let own = one.correlation_of(record.sequence);
@@ -196,6 +205,8 @@ fn shared(mut records: Vec<Record>) -> Vec<Record> {
             few(&mut one.spec.correlation);
         } else if let Body::Granted(one) = &mut record.body {
             few(&mut one.correlation);
+        } else if let Body::UsageRecorded(one) = &mut record.body {
+            one.report.correlation %= 7;
         }
     }
     records

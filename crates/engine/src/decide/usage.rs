@@ -54,11 +54,16 @@ impl Draft<'_> {
         let mut used = UsedBefore::new();
         let (mut ids, mut superseded) = (BTreeSet::new(), BTreeSet::new());
         let mut bodies = Vec::with_capacity(commands.len());
-        for command in commands {
-            if self.engine.recorded_before(command)?.is_some() {
+        for (place, command) in commands.iter().enumerate() {
+            // Which one it is does not matter to those who ask the books again.
+            let told = |why: Refusal| match why {
+                Refusal::UsageIdsBehind { .. } => why,
+                why => Refusal::UsageBatchRefused { place, why: Box::new(why) },
+            };
+            if self.engine.recorded_before(command).map_err(told)?.is_some() {
                 continue;
             }
-            let (identity, body) = self.check_usage(command, &mut used)?;
+            let (identity, body) = self.check_usage(command, &mut used).map_err(told)?;
             let is_new = ids.insert(body.report.key())
                 && body.replaces.is_none_or(|replaced| superseded.insert(replaced.sequence));
             if !is_new {

@@ -21,6 +21,7 @@ pub(crate) const CODES: &[&str] = &[
     "supersedes_other_tenant",
     "usage_ids_behind",
     "too_many_usage_records",
+    "usage_batch_refused",
     "usage_twice",
     "usage_known",
 ];
@@ -222,7 +223,7 @@ fn several_are_recorded_together_or_not_at_all() {
             20 a 1 of a billed
             20 a 1 of a billed
             20 a 1 of a billed
-            20 refused: usage_of_owner
+            20 refused: usage_batch_refused
             20 a 1 of a billed
             20 refused: usage_twice
             20 refused: usage_known

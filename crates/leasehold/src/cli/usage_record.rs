@@ -17,10 +17,9 @@ pub(crate) enum UsageRecordCommand {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  leasehold usage-record report slurm-lattice --id job-4711 --unit job_hours --quantity 1.5 \\
-    --from 2026-11-02T10:00Z --to 2026-11-02T11:30Z --correlation 0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10
-  leasehold usage-record report slurm-lattice --id job-4711b --supersedes job-4711 --unit job_hours --quantity 1.25 \\
-    --from 2026-11-02T10:00Z --to 2026-11-02T11:30Z --correlation 0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10
+  leasehold usage-record report chat --id r1 --unit requests --quantity 10 --from 2h --to 1h --correlation UUID
+  leasehold usage-record report chat --id r2 --unit requests --quantity 12 --from 2h --to 1h --correlation UUID
+  leasehold usage-record report chat --id r3 --supersedes r1 --unit requests --quantity 0 --from 2h --to 1h --correlation UUID
 
 The anchors (app, operating mode, scope, backend) are taken from the registry; a runtime states them itself.")]
 pub(crate) struct UsageReportArgs {

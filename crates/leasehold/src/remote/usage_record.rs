@@ -150,16 +150,20 @@ async fn send(session: &Session, args: UsageSendArgs) -> Result<(), Failed> {
     if draws {
         term::say("\r\x1b[K");
     }
-    if session.json {
+    let text = sent_text(&all, repeated as u64);
+    if all.refused == 0 && session.json {
         let value = serde_json::to_value(&all).map_err(|error| Problem::usage("internal", error.to_string()))?;
         print_json(&value)?;
+    } else if all.refused == 0 {
+        print(&text)?;
     } else {
-        print(&sent_text(&all, repeated as u64))?;
-    }
-    if all.refused > 0 {
+        if !session.json {
+            term::say(&text);
+        }
         let what = format!("{} of {} refused", thousands(all.refused), counted(count as u64, "usage record"));
         return Err(Problem::refused("usage_refused", what)
             .advice("correct them and send the file again; the others stay recorded once")
+            .answered(&all)
             .into());
     }
     Ok(())

@@ -42,8 +42,8 @@ fn usage_and_cost_are_shown_to_people_and_programs() {
         "{answer}"
     );
     let csv = daemon.run("usage --by workload,app-instance --class gpu-h100 --csv").ok().out;
-    let heading =
-        "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak,covered,busy,class_id";
+    let heading = "from,to,workload,app_instance,class,kind,tier,unit,unit_seconds,exact,quanta_ns,peak,covered,busy,\
+                   quantity,charge,class_id";
     assert_eq!(csv.lines().next(), Some(heading));
     assert!(csv.contains("Z,\"train,me\",,gpu-h100,gpu,h100,GPU,"), "{csv}");
     let none = daemon.run("usage --user ada --tenant physics --priority guaranteed").ok();

@@ -73,7 +73,7 @@ fn a_file_is_sent_again_without_harm() {
     let one_bad =
         write("bad.json", json!({ "records": [record(9000, "tokens"), record(9001, "requests")] }).to_string());
     let sent = daemon.run(&format!("usage-record send {one_bad}"));
-    assert!(sent.out.contains("1 recorded, 0 recorded before, 1 refused"), "{}", sent.out);
+    assert!(sent.err.contains("1 recorded, 0 recorded before, 1 refused"), "{}", sent.err);
     refuses(&sent, 1, "usage_refused");
     let sent = daemon.run(&format!("usage-record send {one_bad} --atomic"));
     refuses(&sent, 1, "usage_batch_refused");

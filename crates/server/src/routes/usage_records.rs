@@ -431,8 +431,13 @@ async fn record_together(
 }
 
 fn refused_together(place: usize, problem: &Problem) -> Problem {
-    let detail = format!("Record {place} was refused, so none was recorded: {}", problem.detail);
-    let mut all = codes::USAGE_BATCH_REFUSED.problem(detail).with("place", place).with("cause", problem.code.clone());
+    let detail = format!(
+        "Record {place} of these usage records, counted from 0, was refused, so none was recorded: {}",
+        problem.detail
+    );
+    // As the engine refuses it, which finds what only it can know.
+    let mut all =
+        Problem::new(422, "usage_batch_refused", detail).with("place", place).with("cause", problem.code.clone());
     if let Some(field) = problem.members.get("field") {
         all = all.with("field", field.clone());
     }
