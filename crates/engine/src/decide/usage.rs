@@ -56,9 +56,9 @@ impl Draft<'_> {
         let mut bodies = Vec::with_capacity(commands.len());
         for (place, command) in commands.iter().enumerate() {
             // Which one it is does not matter to those who ask the books again.
-            let told = |why: Refusal| match why {
-                Refusal::UsageIdsBehind { .. } => why,
-                why => Refusal::UsageBatchRefused { place, why: Box::new(why) },
+            let told = |why: Refusal| {
+                let is_behind = matches!(why, Refusal::UsageIdsBehind { .. });
+                if is_behind { why } else { Refusal::UsageBatchRefused { place, why: Box::new(why) } }
             };
             if self.engine.recorded_before(command).map_err(told)?.is_some() {
                 continue;
