@@ -174,8 +174,10 @@ impl Engine {
         if let Some(repeated) = self.check_key(now, request)? {
             return Ok(repeated);
         }
-        if let Some(repeated) = self.check_usage_id(request)? {
-            return Ok(repeated);
+        if let Command::RecordUsage(command) = &request.command
+            && let Some(first) = self.recorded_before(command)?
+        {
+            return Ok(Sealed::again(Sequences { first, count: 0 }));
         }
         let first = self.state.size();
         let (identity, key) = (&request.identity, request.key.as_ref());

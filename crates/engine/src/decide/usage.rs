@@ -2,9 +2,8 @@
 
 use super::{Draft, Engine};
 use crate::apps::AppInstance;
-use crate::command::{Command, RecordUsage, Request};
+use crate::command::RecordUsage;
 use crate::refusal::Refusal;
-use crate::sealed::{Sealed, Sequences};
 use leasehold_model::body::{ReplacedUsage, UsageRecorded, UsageReport};
 use leasehold_model::limits::USAGE_RECORDS_TOGETHER_MAX;
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
@@ -14,7 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 impl Engine {
     /// The first record with the ID of reported usage, if there is one among the last; another payload under the same ID
     /// is refused.
-    fn recorded_before(&self, command: &RecordUsage) -> Result<Option<u64>, Refusal> {
+    #[inline(never)]
+    pub(super) fn recorded_before(&self, command: &RecordUsage) -> Result<Option<u64>, Refusal> {
         let RecordUsage { tenant, project, user, report, known_to, .. } = command;
         let usage = &self.state.usage;
         if *known_to < usage.recent_from {
@@ -26,13 +26,6 @@ impl Engine {
             Some(found) => Err(Refusal::UsageIdTaken { sequence: found.sequence }),
             None => Ok(None),
         }
-    }
-
-    /// What was reported before gets its earlier answer.
-    pub(super) fn check_usage_id(&self, request: &Request) -> Result<Option<Sealed<Sequences>>, Refusal> {
-        let Command::RecordUsage(command) = &request.command else { return Ok(None) };
-        let before = self.recorded_before(command)?;
-        Ok(before.map(|first| Sealed::again(Sequences { first, count: 0 })))
     }
 }
 
