@@ -46,6 +46,6 @@ fn runtimes_are_registered_lent_to_and_deleted() {
     refuses(&daemon.run("app-instance delete slurm-shared --tenant physics"), 1, "app_instance_in_use");
     assert_eq!(daemon.run("attachment end attachment-0").ok().out, "attachment attachment-0 has ended\n");
     refuses(&daemon.run("attachment show 0"), 1, "unknown_attachment");
-    refuses(&daemon.run("attachment show zero"), 1, "bad_id");
+    refuses(&daemon.run("attachment show zero"), 1, "unknown_attachment");
     tells(&daemon.run("app-instance delete slurm-test --tenant physics").ok(), &["was deleted"]);
 }

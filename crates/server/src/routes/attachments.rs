@@ -44,8 +44,8 @@ fn number(context: &Context) -> Result<AttachmentNo, Problem> {
     let text = context.subject();
     let digits = text.strip_prefix("attachment-").unwrap_or(text);
     names::digits(digits).map(AttachmentNo).ok_or_else(|| {
-        let detail = "An attachment is given by its number, such as 7 or attachment-7.";
-        codes::BAD_ID.problem(detail).with("field", "attachment")
+        let detail = "There is no such attachment; one is given by its number, such as 7 or attachment-7.";
+        Problem::new(404, "unknown_attachment", detail)
     })
 }
 
