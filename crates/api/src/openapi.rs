@@ -73,9 +73,6 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
             "required": !endpoint.body_optional,
             "content": { "application/json": { "schema": body(generator) } },
         });
-        for media in endpoint.also_taken() {
-            operation["requestBody"]["content"][*media] = json!({});
-        }
     }
     operation
 }
