@@ -126,8 +126,8 @@ pub struct UsageAccepted {
     pub id: String,
     /// Whether it was recorded before, and nothing was done now.
     pub repeated: bool,
-    /// What it does to the accounts of its project; null for one that was recorded before.
-    pub charge: Option<UsageCharge>,
+    /// What it does to the accounts of its project.
+    pub charge: UsageCharge,
     /// Whether nobody is known to have asked for it, so that it is the owner's.
     pub no_submitter: bool,
 }

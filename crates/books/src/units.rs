@@ -69,10 +69,6 @@ pub(crate) struct UnitBook {
     pub(crate) ids: UsageIds,
     /// The records behind each series and hour.
     pub(crate) behind: Runs,
-    /// How many usage records there are.
-    pub(crate) records: u64,
-    /// How many of them have no submitter.
-    pub(crate) without_submitter: u64,
 }
 
 /// Whose usage a report, or the one that it replaces, is about.
@@ -193,15 +189,8 @@ impl Books {
             }
         }
         units.ids.add(record, recorded);
-        units.records += 1;
-        units.without_submitter += u64::from(recorded.no_submitter);
         self.forget_contributions(record.sequence);
         Ok(())
-    }
-
-    /// How many usage records there are, and how many of them nobody is known to have asked for.
-    pub fn usage_records(&self) -> (u64, u64) {
-        (self.units.records, self.units.without_submitter)
     }
 
     /// The usage records behind a line of a usage unit, in order, up to a limit; and whether there are more.

@@ -74,7 +74,6 @@ pub struct Attachment {
 pub(crate) struct EndedAttachment {
     pub(crate) tenant: TenantNo,
     pub(crate) app_instance: AppInstanceNo,
-    pub(crate) source_project: ProjectNo,
     pub(crate) at: Instant,
 }
 
@@ -137,10 +136,10 @@ impl Apps {
         self.ended.retain(|_, attachment| attachment.tenant != tenant);
     }
 
-    /// To which instance an attachment lends or lent, and who.
-    pub(crate) fn lender(&self, number: AttachmentNo) -> Option<(AppInstanceNo, ProjectNo)> {
-        let live = self.attachments.get(&number).map(|live| (live.app_instance, live.source_project));
-        live.or_else(|| self.ended.get(&number).map(|ended| (ended.app_instance, ended.source_project)))
+    /// To which instance an attachment lends or lent.
+    pub(crate) fn lends_to(&self, number: AttachmentNo) -> Option<AppInstanceNo> {
+        let live = self.attachments.get(&number).map(|live| live.app_instance);
+        live.or_else(|| self.ended.get(&number).map(|ended| ended.app_instance))
     }
 }
 

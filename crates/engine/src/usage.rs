@@ -55,6 +55,8 @@ pub(crate) struct Usage {
     pub(crate) forgotten: u64,
     /// Which record replaced another one, for those among the recent ones that did: by the sequence of the replaced one.
     pub(crate) replaced: BTreeMap<u64, u64>,
+    /// The same in the order of the records that replaced another one, so that the oldest are found at once.
+    pub(crate) replacers: VecDeque<(u64, u64)>,
     /// What was used in each month that usage can still be reported for, by the month of its end.
     pub(crate) months: BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), UnitQuantity>,
     pub(crate) unposted: BTreeMap<UnitPayer, Unposted>,
@@ -79,6 +81,26 @@ impl Usage {
         if *used == UnitQuantity::default() {
             self.months.remove(&of);
         }
+    }
+
+    /// Notes that a record replaced another one; those records come in order.
+    pub(crate) fn note_replaced(&mut self, replaced: u64, by: u64) {
+        self.replaced.insert(replaced, by);
+        self.replacers.push_back((by, replaced));
+    }
+
+    /// Forgets what older records than the remembered ones replaced: the books know it.
+    pub(crate) fn forget_replaced(&mut self) {
+        while let Some((_, replaced)) = self.replacers.pop_front_if(|(by, _)| *by < self.recent_from) {
+            self.replaced.remove(&replaced);
+        }
+    }
+
+    /// Restores the order from what a snapshot has.
+    pub(crate) fn order_replaced(&mut self) {
+        let mut replacers: Vec<(u64, u64)> = self.replaced.iter().map(|(replaced, by)| (*by, *replaced)).collect();
+        replacers.sort_unstable();
+        self.replacers = replacers.into();
     }
 
     /// Remembers an ID; returns those that are forgotten for it.

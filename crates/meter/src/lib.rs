@@ -19,7 +19,7 @@ pub use interval::{Window, billable_end};
 pub use rating::{Rate, Schedule, billionths_up, rate};
 pub use split::{round_together, split};
 pub use timeline::{Event, Segment, SegmentHead, Timeline, Wanted};
-pub use units::{UnitPart, last_unit_hour, unit_parts};
+pub use units::{UnitPart, unit_parts};
 
 /// Quanta times nanoseconds.
 pub type QuantaNs = u128;

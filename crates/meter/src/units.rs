@@ -59,11 +59,6 @@ pub fn unit_parts(
     parts
 }
 
-/// The hour in which the last part of a quantity is booked.
-pub fn last_unit_hour(measure: UnitMeasure, (from, to): (Instant, Instant)) -> Instant {
-    if measure == UnitMeasure::Count || to <= from { hour_of(to) } else { hour_of(Instant(to.0 - 1)) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

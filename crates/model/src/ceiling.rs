@@ -3,7 +3,7 @@
 use crate::codec::{DecodeError, Field, Reader, get_scaled, put_scaled};
 use crate::id::{AppInstanceNo, ProjectNo};
 use crate::limits::CEILING_AMOUNT_MAX;
-use crate::rate::{BILLION, BadDecimal, Currency};
+use crate::rate::{BILLION, BadDecimal, Currency, billionths};
 use crate::{fields, words};
 use std::fmt;
 use std::str::FromStr;
@@ -43,22 +43,7 @@ impl FromStr for Amount {
     type Err = BadDecimal;
 
     fn from_str(text: &str) -> Result<Self, BadDecimal> {
-        if text.starts_with('-') {
-            return Err(BadDecimal::Negative);
-        }
-        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        if !digits(whole) || !digits(part) {
-            return Err(BadDecimal::NotANumber);
-        }
-        let part = part.trim_end_matches('0');
-        if part.len() > 9 {
-            return Err(BadDecimal::TooPrecise);
-        }
-        let whole: u128 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
-        let billionths: u128 = format!("{part:0<9}").parse().map_err(|_| BadDecimal::NotANumber)?;
-        let sum = whole.checked_mul(u128::from(BILLION)).and_then(|whole| whole.checked_add(billionths));
-        sum.map(Self).filter(|sum| *sum <= Self::MAX).ok_or(BadDecimal::TooLarge)
+        Some(Self(billionths(text)?)).filter(|sum| *sum <= Self::MAX).ok_or(BadDecimal::TooLarge)
     }
 }
 

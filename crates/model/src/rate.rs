@@ -65,9 +65,10 @@ pub(crate) fn billionths(text: &str) -> Result<u128, BadDecimal> {
     if part.len() > 9 {
         return Err(BadDecimal::TooPrecise);
     }
-    let whole: u64 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
-    let billionths: u64 = format!("{part:0<9}").parse().map_err(|_| BadDecimal::NotANumber)?;
-    Ok(u128::from(whole) * u128::from(BILLION) + u128::from(billionths))
+    let whole: u128 = whole.parse().map_err(|_| BadDecimal::TooLarge)?;
+    let billionths: u128 = format!("{part:0<9}").parse().map_err(|_| BadDecimal::NotANumber)?;
+    let all = whole.checked_mul(u128::from(BILLION)).and_then(|whole| whole.checked_add(billionths));
+    all.ok_or(BadDecimal::TooLarge)
 }
 
 impl FromStr for Decimal {

@@ -337,7 +337,7 @@ impl World {
         sums.into_values().map(up).sum()
     }
 
-    /// Whether a project has billed usage that is still to be posted.
+    /// Whether a project has billed usage that is still to be posted, or is to be given back what was.
     pub(crate) fn has_unposted_usage(&self, project: ProjectNo) -> bool {
         let Some(opened) = self.ledger.opened else { return false };
         let currencies: Vec<Currency> = self.apps.prices.iter().map(|put| put.currency).collect();
@@ -345,10 +345,17 @@ impl World {
             currencies.iter().any(|currency| {
                 let parts = self.billed_parts(known, *currency);
                 let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
-                parts.iter().any(|part| due(part) && !self.is_posted(known, *currency, part, known.sequence))
+                let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
+                    None => !self.is_posted(known, *currency, part, known.sequence),
+                    Some(by) => {
+                        self.is_posted(known, *currency, part, known.sequence)
+                            && !self.is_posted(known, *currency, part, by)
+                    }
+                };
+                parts.iter().any(|part| due(part) && waits(part))
             })
         };
-        self.newest_usage().filter(|known| known.project == project).any(unposted)
+        self.reports.accepted.iter().filter(|known| known.project == project).any(unposted)
     }
 }
 

@@ -203,16 +203,20 @@ fn query(text: &str, endpoint: &Endpoint) -> Result<Vec<(String, String)>, Probl
 /// Decodes percent-encoding. `form_urlencoded` accepts malformed escapes and invalid UTF-8, and a query that was
 /// damaged on its way must not be answered as if it were a different one.
 fn decode(text: &str) -> Option<String> {
+    percent_decoded(text, |byte| if byte == b'+' { b' ' } else { byte })
+}
+
+/// `plain` says what a byte that is not escaped stands for.
+pub(crate) fn percent_decoded(text: &str, plain: impl Fn(u8) -> u8) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
         bytes.push(match byte {
-            b'+' => b' ',
             b'%' => {
                 let mut digit = || char::from(rest.next()?).to_digit(16);
                 u8::try_from(digit()? * 16 + digit()?).ok()?
             }
-            byte => byte,
+            byte => plain(byte),
         });
     }
     String::from_utf8(bytes).ok()

@@ -13,7 +13,7 @@ pub(crate) fn app_name(state: &State, number: AppInstanceNo) -> String {
 fn slug(state: &State, number: AppTypeNo) -> String {
     state.app_type(number).map_or_else(|| number.to_string(), |app| app.slug.to_string())
 }
-fn unit_name(state: &State, number: UnitNo) -> String {
+pub(crate) fn unit_name(state: &State, number: UnitNo) -> String {
     state.unit(number).map_or_else(|| number.to_string(), |unit| unit.name.to_owned())
 }
 fn tenant(state: &State, number: TenantNo) -> String {

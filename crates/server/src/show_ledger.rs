@@ -3,6 +3,7 @@
 use crate::app::App;
 use crate::past::Known;
 use crate::show;
+use crate::show_apps::unit_name;
 use leasehold_api as api;
 use leasehold_api::{LedgerAmount, MonthText, Problem, When, codes};
 use leasehold_books::{Books, Entry, NamedKind};
@@ -84,7 +85,7 @@ impl LedgerView<'_> {
         self.books.class(class).map_or_else(|| class.to_string(), |spec| spec.name.to_string())
     }
     pub(crate) fn unit(&self, unit: UnitNo) -> String {
-        self.state.unit(unit).map_or_else(|| unit.to_string(), |unit| unit.name.to_owned())
+        unit_name(self.state, unit)
     }
     /// The tenant of a project, also of a deleted one.
     pub(crate) fn tenant_of(&self, project: ProjectNo) -> Option<TenantNo> {

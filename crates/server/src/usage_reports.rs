@@ -1,7 +1,7 @@
 //! Reads reported usage: JSON, one record or several, and CloudEvents 1.0 in all three modes.
 
 use crate::body;
-use crate::context::media_type;
+use crate::context::{media_type, percent_decoded};
 use axum::http::HeaderMap;
 use leasehold_api::endpoint::{CLOUD_EVENT, CLOUD_EVENTS};
 use leasehold_api::{NewUsageRecord, NewUsageRecords, Problem, codes};
@@ -82,7 +82,7 @@ fn in_headers(headers: &HeaderMap) -> Result<Option<CloudEvent>, Problem> {
             return Err(bad_event(name, "was sent twice"));
         }
         let text = value.to_str().map_err(|_| bad_event(name, "must be percent-encoded where it is not ASCII"))?;
-        percent_decoded(text).map(Some).ok_or_else(|| bad_event(name, "is not percent-encoded UTF-8"))
+        percent_decoded(text, |byte| byte).map(Some).ok_or_else(|| bad_event(name, "is not percent-encoded UTF-8"))
     };
     Ok(Some(CloudEvent {
         specversion: attribute("specversion")?,
@@ -93,22 +93,6 @@ fn in_headers(headers: &HeaderMap) -> Result<Option<CloudEvent>, Problem> {
         datacontenttype: None,
         data: None,
     }))
-}
-
-/// Attributes in headers are percent-encoded where they are not printable ASCII.
-fn percent_decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'%' => {
-                let mut digit = || char::from(rest.next()?).to_digit(16);
-                u8::try_from(digit()? * 16 + digit()?).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 /// Each item of a list by itself: one that cannot be read does not spoil the others.

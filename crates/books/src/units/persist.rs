@@ -40,8 +40,6 @@ impl UnitBook {
         if let Some(at_cut) = &self.unposted.at_cut {
             put_lines(at_cut, out);
         }
-        self.records.put(out);
-        self.without_submitter.put(out);
     }
 
     pub(crate) fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -63,7 +61,6 @@ impl UnitBook {
         if bool::get(r)? {
             units.unposted.at_cut = Some(get_lines(r)?);
         }
-        (units.records, units.without_submitter) = (Field::get(r)?, Field::get(r)?);
         let known = units.series.len();
         let lines = units.unposted.lines.keys().chain(units.unposted.at_cut.iter().flat_map(Lines::keys));
         let all = lines.map(|(series, _)| *series).chain(units.unposted.recent.iter().map(|(_, part)| part.series));

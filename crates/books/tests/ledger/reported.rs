@@ -4,13 +4,12 @@ use crate::world::{World, at, name};
 use leasehold_books::{Keeper, Opened};
 use leasehold_engine::Command;
 use leasehold_engine::command::{PutAppType, PutUnitPrice, RecordUsage};
-use leasehold_journal::{Journal, Keys, MemoryJournal, Secret};
+use leasehold_journal::Secret;
 use leasehold_model::body::{ReplacedUsage, UsageReport};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Account, AppInstanceNo, AppOrigin, AppTypeNo, Batch, Body, ProjectNo, Steps, TenantNo, UnitNo, UsageDelta,
+    Account, AppInstanceNo, AppOrigin, AppTypeNo, Body, ProjectNo, Steps, TenantNo, UnitNo, UsageDelta,
 };
-use std::sync::Arc;
 
 const JOB_HOURS: UnitNo = UnitNo(0);
 const REQUESTS: UnitNo = UnitNo(4);
@@ -216,19 +215,6 @@ fn an_interrupted_settlement_leaves_out_what_was_reported_since() {
     world.check();
 }
 
-/// The journal of a world, sealed with these keys.
-fn sealed(world: &World) -> MemoryJournal {
-    let keys = Keys::new("test", &[9; 32]).expect("a valid origin");
-    let (mut records, mut batch) = (world.records.clone(), Batch::new(0));
-    if let Body::Genesis(genesis) = &mut records[0].body {
-        genesis.public_key = keys.public_keys()[0];
-    }
-    let journal = MemoryJournal::new(Arc::new(keys));
-    records.iter().for_each(|record| batch.push(record));
-    journal.append(&mut batch).expect("sealed");
-    journal
-}
-
 /// The file has all of it: hours, what is not posted, and IDs in runs that were merged; a day that is over is forgotten.
 #[test]
 fn books_that_are_opened_again_know_everything() {
@@ -255,7 +241,7 @@ fn books_that_are_opened_again_know_everything() {
         assert_eq!(superseded.superseded_by, Some(of.records.len() as u64 - 1));
     };
     for at_once in [11, 100, 10_000] {
-        let (path, journal) = (folder.path().join(at_once.to_string()), sealed(&world));
+        let (path, journal) = (folder.path().join(at_once.to_string()), world.sealed());
         let (mut keeper, _) = Keeper::open(&path, &journal, secret.books()).expect("opened");
         while keeper.follow(&journal, at_once).expect("followed") > 0 {
             keeper.commit(&journal).expect("committed");
@@ -268,7 +254,7 @@ fn books_that_are_opened_again_know_everything() {
     }
     // 35 days after the end of the day, a commit forgets its IDs.
     world.wait("01-05 00:00").wait("01-05 00:01");
-    let (path, journal) = (folder.path().join("11"), sealed(&world));
+    let (path, journal) = (folder.path().join("11"), world.sealed());
     let (mut keeper, _) = Keeper::open(&path, &journal, secret.books()).expect("opened");
     assert_eq!(keeper.books.usage_ids(), 702, "with the mark of the superseded one");
     keeper.follow(&journal, 10_000).expect("followed");

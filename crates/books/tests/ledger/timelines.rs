@@ -4,16 +4,13 @@ use crate::world::{GPU, World};
 use leasehold_books::{Books, EntryQuestion, Keeper, Opened, Request, TimelineQuestion, TimelineStep, TimelineWhat};
 use leasehold_engine::Command;
 use leasehold_engine::command::{CompleteAllocation, RenewOne, SubmitAllocation};
-use leasehold_journal::{Journal, Keys, MemoryJournal, Secret};
+use leasehold_journal::Secret;
 use leasehold_ledger::Amount;
 use leasehold_model::body::Body;
 use leasehold_model::id::CorrelationId;
 use leasehold_model::rate::{Charge, Charges};
-use leasehold_model::{
-    AllocationNo, AllocationSpec, Batch, Domain, Priority, ProjectNo, Quanta, Record, Span, TenantNo,
-};
+use leasehold_model::{AllocationNo, AllocationSpec, Domain, Priority, ProjectNo, Quanta, Record, Span, TenantNo};
 use smallvec::smallvec;
-use std::sync::Arc;
 
 const ID: u128 = 0x5f0c_1b3e_8a44_4d2e_9c55_0e6b_7a1d_2f33;
 
@@ -220,14 +217,7 @@ fn the_loss_of_a_node_is_a_part_of_the_story() {
 #[test]
 fn a_restart_and_a_rebuild_tell_the_same() {
     let (world, derived) = story();
-    let keys = Keys::new("test", &[9; 32]).expect("a valid origin");
-    let (mut records, mut batch) = (world.records.clone(), Batch::new(0));
-    if let Body::Genesis(genesis) = &mut records[0].body {
-        genesis.public_key = keys.public_keys()[0];
-    }
-    let journal = MemoryJournal::new(Arc::new(keys));
-    records.iter().for_each(|record| batch.push(record));
-    journal.append(&mut batch).expect("sealed");
+    let journal = world.sealed();
     let (folder, key) = (tempfile::tempdir().expect("a folder"), Secret::new([7; 32]));
     let path = folder.path().join("books");
     let (mut keeper, _) = Keeper::open(&path, &journal, key.books()).expect("opened");

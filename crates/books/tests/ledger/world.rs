@@ -7,7 +7,8 @@ use leasehold_engine::command::{
     PutNode, PutPool, PutProject, PutRateCard, PutTenant, PutUser, ReleaseOne, RequestLease, SettleHour, SettleLoss,
 };
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
-use leasehold_model::body::{BelongsTo, CorrectedLine, Genesis, PerPriority, Started};
+use leasehold_journal::{Journal, Keys, MemoryJournal};
+use leasehold_model::body::{BelongsTo, Body, CorrectedLine, Genesis, PerPriority, Started};
 use leasehold_model::rate::{Charges, Currency, Decimal, Prices};
 use leasehold_model::{
     Account, AppInstanceNo, AppOrigin, AppTypeNo, Batch, ClassNo, ClassSpec, ControlPlaneScope, EntryId,
@@ -16,6 +17,7 @@ use leasehold_model::{
     TenantSettings, UserNo,
 };
 use smallvec::smallvec;
+use std::sync::Arc;
 
 pub(crate) const GPU: ClassNo = ClassNo(0);
 pub(crate) const EUR: Currency = Currency::DEFAULT;
@@ -49,6 +51,19 @@ pub(crate) fn steps(text: &str) -> Steps {
 }
 
 impl World {
+    /// Its journal, sealed with keys of the test.
+    pub(crate) fn sealed(&self) -> MemoryJournal {
+        let keys = Keys::new("test", &[9; 32]).expect("a valid origin");
+        let (mut records, mut batch) = (self.records.clone(), Batch::new(0));
+        if let Body::Genesis(genesis) = &mut records[0].body {
+            genesis.public_key = keys.public_keys()[0];
+        }
+        let journal = MemoryJournal::new(Arc::new(keys));
+        records.iter().for_each(|record| batch.push(record));
+        journal.append(&mut batch).expect("sealed");
+        journal
+    }
+
     /// Two tenants with a project each, two nodes with two GPUs in sevenths, one cent a second and GPU. The ledger is open
     /// from nine o'clock on.
     pub(crate) fn new() -> Self {

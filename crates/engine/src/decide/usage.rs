@@ -5,14 +5,15 @@ use crate::apps::AppInstance;
 use crate::command::RecordUsage;
 use crate::refusal::Refusal;
 use leasehold_model::body::{ReplacedUsage, UsageRecorded, UsageReport};
-use leasehold_model::limits::USAGE_RECORDS_TOGETHER_MAX;
-use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
+use leasehold_model::limits::{
+    LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_RECORDS_TOGETHER_MAX, USAGE_SPAN_MAX,
+};
 use leasehold_model::{AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, UnitMeasure, UnitNo, UsageCharge};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
     /// The first record with the ID of reported usage, if there is one among the last; another payload under the same ID
-    /// is refused.
+    /// is refused. It is not inlined, because every command passes the place where it is called.
     #[inline(never)]
     pub(super) fn recorded_before(&self, command: &RecordUsage) -> Result<Option<u64>, Refusal> {
         let RecordUsage { tenant, project, user, report, known_to, .. } = command;
@@ -162,7 +163,7 @@ impl Draft<'_> {
         if report.to < report.from {
             return Err(Refusal::UsageEndsFirst);
         }
-        // A price that is set at the present instant still holds for what ends at it.
+        // What ends at the present instant would get a price that is set at the same instant, after it was counted.
         if report.to >= self.now {
             return Err(Refusal::UsageInFuture { now: self.now });
         }
@@ -179,9 +180,8 @@ impl Draft<'_> {
             (None, None) => Ok(()),
             (Some(_), None) | (None, Some(_)) => Err(Refusal::LentUsageNeedsBoth),
             (Some(attachment), Some(allocation)) => {
-                let known = self.state().apps.lender(attachment);
-                let (app_instance, _) = known.ok_or(Refusal::UnknownAttachment { attachment })?;
-                if app_instance != report.app_instance {
+                let known = self.state().apps.lends_to(attachment);
+                if known.ok_or(Refusal::UnknownAttachment { attachment })? != report.app_instance {
                     return Err(Refusal::AttachmentMismatch { attachment });
                 }
                 if allocation.0 >= self.state().size() {

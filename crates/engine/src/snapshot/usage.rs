@@ -71,6 +71,7 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Usage, BadSnapsho
         }
         usage.replaced.insert(replaced, by);
     }
+    usage.order_replaced();
     for _ in 0..r.count(usize::MAX)? {
         let of = (Month::get(r)?, ProjectNo::get(r)?, AppInstanceNo::get(r)?, UnitNo::get(r)?);
         if usage.months.last_key_value().is_some_and(|(last, _)| *last >= of) {

@@ -51,8 +51,14 @@ impl State {
 
     /// The usage of the project in the record's head ended or changed with it.
     pub(super) fn note_use(&mut self, record: &Record) {
-        let project = record.identity.project.and_then(|project| entry_mut(&mut self.projects, project.0));
-        if let Some(project) = project {
+        if let Some(project) = record.identity.project {
+            self.note_use_of(project, record);
+        }
+    }
+
+    /// The usage of a project changed with a record.
+    pub(super) fn note_use_of(&mut self, project: ProjectNo, record: &Record) {
+        if let Some(project) = entry_mut(&mut self.projects, project.0) {
             project.last_use = LastUse { at: record.stamp, sequence: record.sequence };
         }
     }

@@ -27,14 +27,15 @@ impl State {
         to.usage_id_added(self.usage.newest_place(), key);
         if let Some(oldest) = oldest {
             to.usage_id_forgotten(self.usage.forgotten_place(), oldest.key);
-            let from = self.usage.recent_from;
-            self.usage.replaced.retain(|_, by| *by >= from);
+            self.usage.forget_replaced();
         }
         let none = UnitQuantity::default();
         self.usage.count((Month::of(report.to), project, report.app_instance, report.unit), report.quantity, none);
         self.count_usage((tenant, project), &Used::of(report, recorded.charge), false, to);
         if let Some(replaced) = &recorded.replaces {
-            self.usage.replaced.insert(replaced.sequence, record.sequence);
+            self.usage.note_replaced(replaced.sequence, record.sequence);
+            // It is given something back, which is posted later.
+            self.note_use_of(replaced.project, record);
             let of = (Month::of(replaced.to), replaced.project, report.app_instance, report.unit);
             self.usage.count(of, none, replaced.quantity);
             self.count_usage((tenant, replaced.project), &Used::replaced(report, replaced), true, to);

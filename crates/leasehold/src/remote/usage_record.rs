@@ -72,7 +72,7 @@ fn told(accepted: &UsageAccepted) -> String {
     if accepted.repeated {
         return format!("{} was recorded before, as record {}; nothing was done\n", accepted.id, accepted.sequence);
     }
-    let charge = accepted.charge.map_or_else(String::new, |charge| format!("; it is {}", word(charge)));
+    let charge = format!("; it is {}", word(accepted.charge));
     let owner = if accepted.no_submitter { ", without a submitter" } else { "" };
     format!("{} was recorded as record {}{charge}{owner}\n", accepted.id, accepted.sequence)
 }

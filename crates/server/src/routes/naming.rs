@@ -2,6 +2,7 @@
 
 use super::books_query::shown_priority;
 use crate::access::Caller;
+use crate::show_apps::unit_name;
 use leasehold_api::{Of, Problem, codes};
 use leasehold_books::{Books, Dim, HeldAs, Key, NONE, NamedKind};
 use leasehold_engine::State;
@@ -88,7 +89,7 @@ impl Naming<'_> {
     }
 
     pub(super) fn unit(&self, unit: UnitNo) -> String {
-        self.state.unit(unit).map_or_else(|| unit.to_string(), |unit| unit.name.to_owned())
+        unit_name(self.state, unit)
     }
 
     pub(super) fn spec(&self, class: ClassNo) -> Result<&ClassSpec, Problem> {

@@ -1,163 +1,34 @@
 //! Usage that the runtimes of apps report (SEMANTICS 9 and 12).
 
-use super::leases::correlation;
+mod one;
+mod resolve;
+
+pub(super) use one::show_usage_record;
+
 use crate::access::Caller;
 use crate::app::{App, problem as unsealed_problem};
-use crate::books::{glance, look_up};
+use crate::books::glance;
 use crate::context::{Answer, Context, json, rate};
-use crate::past::Known as KnownNames;
 use crate::problem::refusal_for;
 use crate::reply::ask;
 use crate::usage_reports::{self, Reports};
-use crate::{names, show};
-use leasehold_api::{
-    AllocationId, NewUsageRecord, Problem, UnitQuantityText, UsageAccepted, UsageRecord, UsageResult, UsageResults,
-    When, codes, limits,
-};
+use leasehold_api::{NewUsageRecord, Problem, UsageAccepted, UsageResult, UsageResults, codes, limits};
 use leasehold_books::KnownUsage;
-use leasehold_cell::{Reply, Unsealed};
+use leasehold_cell::{Reply, Sealed, Unsealed};
 use leasehold_engine::command::RecordUsage;
-use leasehold_engine::{AppInstance, Command, Refusal, Request, State};
-use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
-use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttachmentNo, ControlPlaneScope, CorrelationId, Identity, Name, Record, Role,
-    TenantNo, UnitQuantity, UsageSource,
-};
+use leasehold_engine::{Command, Refusal, Request, State};
+use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded};
+use leasehold_model::{Identity, Name, Record};
+use resolve::{Source, resolve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// IDs that are remembered.
 const USAGE_IDS_MAX: u64 = 200_000_000;
+/// Reports that are compared with the registry while the view is held.
+const AT_ONCE: usize = 256;
 /// How often the books are asked again because they were behind.
 const TRIES: usize = 5;
-
-fn missing(field: &str) -> Problem {
-    let detail = format!("The usage record lacks `{field}`; every usage record states it.");
-    codes::MISSING_ANCHOR.problem(detail).with("field", field)
-}
-
-fn unknown(field: &str, text: &str, why: &str) -> Problem {
-    let detail = format!("`{field}` names \"{}\", {why}.", text.escape_debug());
-    codes::UNKNOWN_ANCHOR.problem(detail).with("field", field)
-}
-
-fn mismatch(field: &str, registered: &str) -> Problem {
-    let detail = format!("`{field}` differs from the registry, where it is {registered}.");
-    codes::ANCHOR_MISMATCH.problem(detail).with("field", field)
-}
-
-fn name(field: &str, text: &str) -> Result<Name, Problem> {
-    Name::new(text).map_err(|why| codes::BAD_NAME.problem(format!("`{field}`: {why}.")).with("field", field))
-}
-
-/// The token by whose name a record is told from those of others.
-struct Source {
-    name: Name,
-    tenant: Option<TenantNo>,
-}
-
-/// The instance that a record is about, if the caller reports for it.
-fn instance<'s>(state: &'s State, caller: &Caller, text: &str) -> Option<&'s AppInstance> {
-    let may_report = |instance: &&AppInstance| match caller.role {
-        Role::AppOperator => caller.app_instances.contains(&instance.number),
-        _ => true,
-    };
-    let by_number = names::digits(text).and_then(|number| state.app_instance(AppInstanceNo(number)));
-    let found = by_number.or_else(|| {
-        let name = Name::new(text).ok()?;
-        match caller.tenant {
-            Some(tenant) => state.app_instance_named(tenant, &name),
-            // An operator names one of any tenant, if there is only one of that name.
-            None => {
-                let mut named = state.app_instances_after(None).filter(|one| one.name == name);
-                named.next().filter(|_| named.next().is_none())
-            }
-        }
-    });
-    found.filter(may_report)
-}
-
-/// The command that a report becomes, without what the books know.
-fn resolve(state: &State, caller: &Caller, source: &Source, new: &NewUsageRecord) -> Result<RecordUsage, Problem> {
-    fn stated<'t>(field: &str, text: Option<&'t String>) -> Result<&'t str, Problem> {
-        text.map(String::as_str).filter(|text| !text.is_empty()).ok_or_else(|| missing(field))
-    }
-    let id = name("id", stated("id", new.id.as_ref())?)?;
-    if let Some(given) = new.source.as_ref().filter(|given| given.as_str() != source.name.as_str()) {
-        let own = format!("but this token reports as \"{}\"", source.name);
-        return Err(unknown("source", given, &own));
-    }
-    let org = stated("org_id", new.org_id.as_ref())?;
-    let in_project = stated("project_id", new.project_id.as_ref())?;
-    let app = stated("app_instance_id", new.app_instance_id.as_ref())?;
-    let slug = stated("app_slug", new.app_slug.as_ref())?;
-    let mode = new.operating_mode.ok_or_else(|| missing("operating_mode"))?;
-    let scope = new.control_plane_scope.ok_or_else(|| missing("control_plane_scope"))?;
-    let backend = new.runtime_backend.ok_or_else(|| missing("runtime_backend"))?;
-    let correlation = correlation(Some(stated("correlation_id", new.correlation_id.as_ref())?))?;
-    if new.usage_source == Some(UsageSource::Allocation) {
-        return Err(unknown("usage_source", "allocation", "which is not reported: leases are in the journal already"));
-    }
-    let unit_name = stated("usage_unit", new.usage_unit.as_ref())?;
-    let quantity = quantity(new.quantity.as_ref().ok_or_else(|| missing("quantity"))?)?;
-    let from = new.from.ok_or_else(|| missing("from"))?.0;
-    let to = new.to.ok_or_else(|| missing("to"))?.0;
-
-    let not_own = "which does not exist, or is not one that this token reports for";
-    let instance = instance(state, caller, app).ok_or_else(|| unknown("app_instance_id", app, not_own))?;
-    let of_platform = instance.scope == ControlPlaneScope::Platform;
-    let tenant = names::digits(org).map(TenantNo).or_else(|| state.tenant_named(org));
-    let tenant = tenant.filter(|tenant| state.tenant(*tenant).is_some() && (of_platform || *tenant == instance.tenant));
-    let tenant = tenant.ok_or_else(|| unknown("org_id", org, "which is not the tenant of the app instance"))?;
-    let of_tenant = |project: &leasehold_model::ProjectNo| state.project(*project).is_some_and(|p| p.tenant == tenant);
-    let project = names::digits(in_project).map(leasehold_model::ProjectNo);
-    let project = project.or_else(|| state.project_named(tenant, in_project)).filter(of_tenant);
-    let project = project.ok_or_else(|| unknown("project_id", in_project, "which is no project of this tenant"))?;
-    let user = new.requested_by_user_id.as_deref().map(|text| {
-        let number = names::digits(text).map(leasehold_model::UserNo).or_else(|| state.user_named(tenant, text));
-        let number = number.filter(|user| state.user(*user).is_some_and(|user| user.tenant == tenant));
-        number.ok_or_else(|| unknown("requested_by_user_id", text, "which is no user of this tenant"))
-    });
-    let registered = state.app_type(instance.app_type).map_or("", |app| app.slug.as_str());
-    if slug != registered {
-        return Err(mismatch("app_slug", registered));
-    }
-    if mode != instance.mode {
-        return Err(mismatch("operating_mode", instance.mode.word()));
-    }
-    if scope != instance.scope {
-        return Err(mismatch("control_plane_scope", instance.scope.word()));
-    }
-    if backend != instance.backend {
-        return Err(mismatch("runtime_backend", instance.backend.word()));
-    }
-    let unit = state.unit_named(unit_name).map(|unit| unit.number);
-    let report = UsageReport {
-        reporter: source.tenant,
-        source: source.name.clone(),
-        id,
-        app_instance: instance.number,
-        unit: unit.ok_or_else(|| unknown("usage_unit", unit_name, "which does not exist"))?,
-        quantity,
-        from,
-        to,
-        correlation: correlation.ok_or_else(|| missing("correlation_id"))?,
-        control_plane: new.control_plane_component,
-        attachment: new.attachment_id.map(AttachmentNo),
-        allocation: new.allocation_id.map(|allocation| AllocationNo(allocation.0)),
-        supersedes: new.supersedes.as_deref().map(|text| name("supersedes", text)).transpose()?,
-    };
-    Ok(RecordUsage { tenant, project, user: user.transpose()?, report, replaces: None, known_to: 0 })
-}
-
-fn quantity(given: &UnitQuantityText) -> Result<UnitQuantity, Problem> {
-    let text = match given {
-        UnitQuantityText::Text(text) => text.clone(),
-        UnitQuantityText::Integer(number) => number.to_string(),
-    };
-    let bad = |why| codes::BAD_QUANTITY.problem(format!("`quantity` {why}.")).with("field", "quantity");
-    text.parse().map_err(bad)
-}
 
 fn refused(app: &App, caller: &Caller, refusal: &Refusal) -> Problem {
     app.now.read(|state| refusal_for(state, caller, refusal))
@@ -166,7 +37,27 @@ fn refused(app: &App, caller: &Caller, refusal: &Refusal) -> Problem {
 /// What the books know of some IDs.
 struct FromBooks {
     known: BTreeMap<UsageKey, KnownUsage>,
+    /// The records of those that are known.
+    records: UsageRecords,
     known_to: u64,
+}
+
+/// Usage records by their sequence number, as the journal has them.
+type UsageRecords = BTreeMap<u64, (Record, UsageRecorded)>;
+
+/// Reads usage records, where waiting for the disk delays nobody else.
+async fn read_all(app: &Arc<App>, sequences: Vec<u64>) -> Result<UsageRecords, Problem> {
+    if sequences.is_empty() {
+        return Ok(UsageRecords::new());
+    }
+    let app = Arc::clone(app);
+    let read = move || sequences.into_iter().map(|at| Ok((at, read_usage(&app, at)?))).collect();
+    let unread = |_| codes::INTERNAL.problem("Usage records could not be read.");
+    tokio::task::spawn_blocking(read).await.map_err(unread)?
+}
+
+fn of_sequence(records: &UsageRecords, sequence: u64) -> Result<&(Record, UsageRecorded), Problem> {
+    records.get(&sequence).ok_or_else(|| codes::INTERNAL.problem("A usage record was not read."))
 }
 
 /// Asks the books for IDs, and for those that are superseded.
@@ -184,14 +75,15 @@ async fn ask_books(app: &Arc<App>, caller: &Caller, keys: Vec<UsageKey>, at_leas
             known.extend(books.known_usage(key)?.map(|found| (key, found)));
         }
         let full = books.usage_ids() >= USAGE_IDS_MAX;
-        Ok((FromBooks { known, known_to: books.size() }, full))
+        Ok((known, books.size(), full))
     });
-    let (answer, full) = answer.await?;
+    let (known, known_to, full) = answer.await?;
     if full {
         let detail = format!("{USAGE_IDS_MAX} IDs of usage records are remembered; no other is accepted for now.");
         return Err(codes::TOO_MANY_USAGE_IDS.problem(detail).with("limit", USAGE_IDS_MAX.to_string()));
     }
-    Ok(answer)
+    let records = read_all(app, known.values().map(|found| found.sequence).collect()).await?;
+    Ok(FromBooks { known, records, known_to })
 }
 
 fn read_usage(app: &App, sequence: u64) -> Result<(Record, UsageRecorded), Problem> {
@@ -204,13 +96,13 @@ fn read_usage(app: &App, sequence: u64) -> Result<(Record, UsageRecorded), Probl
 }
 
 /// The record that a report supersedes, as the engine wants to know it.
-fn replaced(app: &App, command: &RecordUsage, known: &KnownUsage) -> Result<ReplacedUsage, Problem> {
+fn replaced(records: &UsageRecords, command: &RecordUsage, known: &KnownUsage) -> Result<ReplacedUsage, Problem> {
     let report = &command.report;
     let tell = |refusal: Refusal| crate::problem::refused(&refusal);
     if let Some(by) = known.superseded_by {
         return Err(tell(Refusal::UsageSuperseded { by }));
     }
-    let (record, old) = read_usage(app, known.sequence)?;
+    let (record, old) = of_sequence(records, known.sequence)?;
     if (old.report.unit, old.report.app_instance) != (report.unit, report.app_instance) {
         return Err(codes::ANCHOR_MISMATCH
             .problem("The usage record in `supersedes` is about another unit or app instance.")
@@ -239,7 +131,7 @@ enum Step {
 }
 
 /// Adds what the books know to a command, or decides it by that.
-fn with_books(app: &App, books: &FromBooks, mut command: Box<RecordUsage>) -> Step {
+fn with_books(books: &FromBooks, mut command: Box<RecordUsage>) -> Step {
     let report = &command.report;
     if let Some(found) = books.known.get(&report.key()) {
         let identity = Identity {
@@ -249,12 +141,12 @@ fn with_books(app: &App, books: &FromBooks, mut command: Box<RecordUsage>) -> St
             ..Identity::default()
         };
         if found.payload == report.payload(&identity) {
-            return Step::Decided(again(app, &report.id, found.sequence));
+            return Step::Decided(again(&books.records, &report.id, found.sequence));
         }
         return Step::Decided(Err(crate::problem::refused(&Refusal::UsageIdTaken { sequence: found.sequence })));
     }
     let superseded = report.superseded_key().and_then(|key| books.known.get(&key));
-    match superseded.map(|known| replaced(app, &command, known)).transpose() {
+    match superseded.map(|known| replaced(&books.records, &command, known)).transpose() {
         Ok(replaces) => {
             (command.replaces, command.known_to) = (replaces, books.known_to);
             Step::Waits(command)
@@ -263,9 +155,9 @@ fn with_books(app: &App, books: &FromBooks, mut command: Box<RecordUsage>) -> St
     }
 }
 
-fn again(app: &App, id: &Name, sequence: u64) -> Result<UsageAccepted, Problem> {
-    let (_, recorded) = read_usage(app, sequence)?;
-    Ok(accepted(id, sequence, &recorded, true))
+fn again(records: &UsageRecords, id: &Name, sequence: u64) -> Result<UsageAccepted, Problem> {
+    let (_, recorded) = of_sequence(records, sequence)?;
+    Ok(accepted(id, sequence, recorded, true))
 }
 
 fn accepted(id: &Name, sequence: u64, recorded: &UsageRecorded, repeated: bool) -> UsageAccepted {
@@ -273,7 +165,7 @@ fn accepted(id: &Name, sequence: u64, recorded: &UsageRecorded, repeated: bool) 
         sequence,
         id: id.to_string(),
         repeated,
-        charge: Some(recorded.charge),
+        charge: recorded.charge,
         no_submitter: recorded.no_submitter,
     }
 }
@@ -286,10 +178,16 @@ fn identity(caller: &Caller) -> Identity {
     Identity { tenant: caller.tenant, token: Some(caller.token), ..Identity::default() }
 }
 
-fn answer_of(app: &App, caller: &Caller, id: &Name, reply: Reply) -> Result<UsageAccepted, Problem> {
+fn answer_of(
+    app: &App,
+    caller: &Caller,
+    before: &UsageRecords,
+    id: &Name,
+    reply: Reply,
+) -> Result<UsageAccepted, Problem> {
     let sealed = reply.map_err(|unsealed| unsealed_problem(&unsealed, |refusal| refused(app, caller, refusal)))?;
     if sealed.repeated {
-        return again(app, id, sealed.sequence());
+        return again(before, id, sealed.sequence());
     }
     let record = sealed.first();
     let Body::UsageRecorded(recorded) = &record.body else { unreachable!("usage was recorded") };
@@ -323,7 +221,7 @@ async fn record_each(
         for step in &mut steps {
             let decided = Step::Decided(Err(codes::INTERNAL.problem("It was not decided.")));
             *step = match std::mem::replace(step, decided) {
-                Step::Waits(command) => with_books(app, &books, command),
+                Step::Waits(command) => with_books(&books, command),
                 decided @ Step::Decided(_) => decided,
             };
         }
@@ -340,7 +238,7 @@ async fn record_each(
 }
 
 /// Sends what waits to the engine. Returns how many records the books need for what has to be tried again.
-async fn submit(app: &App, caller: &Caller, steps: &mut [Step]) -> Result<u64, Problem> {
+async fn submit(app: &Arc<App>, caller: &Caller, steps: &mut [Step]) -> Result<u64, Problem> {
     let mut requests = Vec::with_capacity(steps.len());
     for step in steps.iter() {
         if let Step::Waits(command) = step {
@@ -348,8 +246,11 @@ async fn submit(app: &App, caller: &Caller, steps: &mut [Step]) -> Result<u64, P
         }
     }
     let share = app.wait_with(caller, requests.len())?;
-    let mut replies = ask(&app.cell, requests).await.into_iter();
+    let replies = ask(&app.cell, requests).await;
     drop(share);
+    let repeated = replies.iter().filter_map(|reply| reply.as_ref().ok().filter(|sealed| sealed.repeated));
+    let before = read_all(app, repeated.map(Sealed::sequence).collect()).await?;
+    let mut replies = replies.into_iter();
     let mut at_least = 0;
     for step in steps {
         let Step::Waits(command) = &*step else { continue };
@@ -359,7 +260,7 @@ async fn submit(app: &App, caller: &Caller, steps: &mut [Step]) -> Result<u64, P
             at_least = at_least.max(known_to);
             continue;
         }
-        *step = Step::Decided(answer_of(app, caller, &command.report.id, reply));
+        *step = Step::Decided(answer_of(app, caller, &before, &command.report.id, reply));
     }
     Ok(at_least)
 }
@@ -380,7 +281,7 @@ async fn record_together(
         let mut results: Vec<Option<UsageAccepted>> = Vec::with_capacity(all.len());
         let mut waiting = Vec::with_capacity(all.len());
         for (place, command) in all.iter().enumerate() {
-            match with_books(app, &books, Box::new(command.clone())) {
+            match with_books(&books, Box::new(command.clone())) {
                 Step::Decided(Ok(before)) => results.push(Some(before)),
                 Step::Decided(Err(problem)) => return Err(refused_together(place, &problem)),
                 Step::Waits(command) => {
@@ -457,14 +358,17 @@ pub(super) async fn record_usage(context: Context) -> Answer {
         return Err(problem.with("limit", most.to_string()).with("unit", "usage record"));
     }
     rate(app, caller, u32::try_from(reports.len().max(1)).unwrap_or(u32::MAX))?;
-    let commands: Vec<Result<RecordUsage, Problem>> = app.now.read(|state| {
-        let Some(token) = state.token(caller.token) else {
-            return Err(codes::UNAUTHENTICATED.problem("The token was revoked."));
+    let token = app.now.read(|state| state.token(caller.token).map(|token| token.name.clone()));
+    let name = token.ok_or_else(|| codes::UNAUTHENTICATED.problem("The token was revoked."))?;
+    let source = Source { name, tenant: caller.tenant };
+    let mut commands: Vec<Result<RecordUsage, Problem>> = Vec::with_capacity(reports.len());
+    for some in reports.chunks(AT_ONCE) {
+        let one = |state: &State, report: &Result<NewUsageRecord, Problem>| match report {
+            Ok(report) => resolve(state, caller, &source, report),
+            Err(problem) => Err(problem.clone()),
         };
-        let source = Source { name: token.name.clone(), tenant: caller.tenant };
-        let one = |report: Result<NewUsageRecord, Problem>| resolve(state, caller, &source, &report?);
-        Ok(reports.into_iter().map(one).collect())
-    })?;
+        app.now.read(|state| commands.extend(some.iter().map(|report| one(state, report))));
+    }
     let mut answers = match atomic && !commands.is_empty() {
         true => record_together(app, caller, commands).await?,
         false => record_each(app, caller, commands).await?,
@@ -481,75 +385,4 @@ pub(super) async fn record_usage(context: Context) -> Answer {
     let results: Vec<UsageResult> = answers.into_iter().map(result).collect();
     let refused = results.iter().filter(|result| result.problem.is_some()).count() as u64;
     json(200, &UsageResults { accepted: results.len() as u64 - refused, refused, results })
-}
-
-pub(super) async fn show_usage_record(context: Context) -> Answer {
-    let caller = context.caller();
-    let not_found = || {
-        let detail = "There is no usage record with this ID of this source, or it is too old to be found by its ID.";
-        codes::NOT_FOUND.problem(detail)
-    };
-    let key = context.app.now.read(|state| {
-        let own = state.token(caller.token).map(|token| token.name.clone());
-        let source = match context.query("source") {
-            Some(text) => name("source", text)?,
-            None => own.ok_or_else(not_found)?,
-        };
-        let reporter = match context.query("tenant") {
-            Some("-") => None,
-            Some(text) => Some(names::tenant(state, caller, text)?),
-            None => caller.tenant,
-        };
-        Ok::<_, Problem>(UsageReport::key_for(reporter, &source, &name("id", context.subject())?))
-    })?;
-    let found = look_up(&context.app, caller, move |_, books| books.known_usage(key)).await?;
-    let known = found.ok_or_else(not_found)?;
-    let app = Arc::clone(&context.app);
-    let read = tokio::task::spawn_blocking(move || read_usage(&app, known.sequence)).await;
-    let (record, recorded) = read.map_err(|_| codes::INTERNAL.problem("The record could not be read."))??;
-    let seen = record.identity.tenant.is_some_and(|tenant| caller.sees_tenant(tenant))
-        || recorded
-            .report
-            .reporter
-            .is_some_and(|tenant| caller.sees_app_instance(tenant, recorded.report.app_instance));
-    if !seen {
-        return Err(not_found());
-    }
-    let shown = context.app.books.with_books(|books| {
-        Ok(context.app.now.read(|state| shown(&KnownNames { state, books }, &record, &recorded, &known)))
-    });
-    json(200, &shown.map_err(|error| crate::books::problem(&error))?)
-}
-
-fn shown(known: &KnownNames<'_>, record: &Record, recorded: &UsageRecorded, of: &KnownUsage) -> UsageRecord {
-    let report = &recorded.report;
-    let instance = known.state.app_instance(report.app_instance);
-    let identity = &record.identity;
-    UsageRecord {
-        sequence: record.sequence,
-        recorded_at: When(record.stamp),
-        id: report.id.to_string(),
-        source: report.source.to_string(),
-        org_id: identity.tenant.map(|tenant| known.tenant(tenant)).unwrap_or_default(),
-        project_id: identity.project.map(|project| known.project(project)).unwrap_or_default(),
-        app_instance_id: known.app_instance(report.app_instance),
-        app_slug: instance.and_then(|one| Some(known.state.app_type(one.app_type)?.slug.to_string())),
-        operating_mode: instance.map(|instance| instance.mode),
-        control_plane_scope: instance.map(|instance| instance.scope),
-        runtime_backend: instance.map(|instance| instance.backend),
-        correlation_id: CorrelationId(report.correlation).to_string(),
-        usage_source: UsageSource::AppRuntime,
-        usage_unit: known.state.unit(report.unit).map_or_else(|| report.unit.to_string(), |unit| unit.name.to_owned()),
-        quantity: report.quantity.to_string(),
-        from: When(report.from),
-        to: When(report.to),
-        requested_by_user_id: identity.user.map(|user| known.user(user)),
-        control_plane_component: report.control_plane,
-        attachment_id: report.attachment.map(|attachment| attachment.0),
-        allocation_id: report.allocation.map(AllocationId::from),
-        supersedes: show::text(report.supersedes.as_ref()),
-        superseded_by: of.superseded_by,
-        charge: recorded.charge,
-        no_submitter: recorded.no_submitter,
-    }
 }
