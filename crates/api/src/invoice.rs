@@ -82,6 +82,9 @@ pub struct PeriodDetail {
     pub missing: Vec<PeriodMissing>,
     /// IDs of disputed entries of the month, of those that the caller sees, up to 1000. A dispute does not stop a close.
     pub disputes: Vec<String>,
+    /// Number of reports of usage that entitlements refused in the month, of those that the caller sees, up to 1000. They
+    /// are listed by `GET /api/v1/refused-usage`.
+    pub refused_usage: u64,
     /// Invoices that the month would have now.
     pub drafts: Vec<InvoiceTotal>,
     /// Number of records that this is computed from.

@@ -7,6 +7,7 @@
 mod about;
 mod agent;
 mod allocation;
+mod app_policy;
 mod apps;
 mod audit;
 mod batch;
@@ -17,6 +18,7 @@ mod claim;
 mod code_page;
 pub mod codes;
 pub mod endpoint;
+mod entitlement;
 mod explain;
 mod id;
 mod invoice;
@@ -56,6 +58,7 @@ pub use allocation::{
     CheckpointReport, CompleteAllocation, FailedStart, Hold, Replica, Requested, SubmitAllocation, Submitted,
     WaitReason, Waiting, WrittenCheckpoint,
 };
+pub use app_policy::{AppPolicy, AppPolicyChange, AppPolicyHistory, AppPolicyList, AppPolicyPut, AppPolicyVersion};
 pub use apps::{
     App, AppChange, AppInstance, AppInstanceChange, AppInstanceList, AppInstancePut, AppList, AppPut, Attachment,
     AttachmentList, AttachmentPut, NewApp, NewAppInstance, NewAttachment, NewUnitPrice, NewUsageUnit, UnitPrice,
@@ -77,6 +80,9 @@ pub use ceiling::{Ceiling, CeilingChange, CeilingList, CeilingPut, Money};
 pub use claim::{ClaimHolder, ClaimList, ClaimPut, ClaimedNode, Custody, NewClaim, ReleaseNodes, ReportWipe};
 pub use code_page::{CodePage, code_pages};
 pub use endpoint::{Endpoint, Method};
+pub use entitlement::{
+    EntitledMonth, Entitlement, EntitlementChange, EntitlementList, EntitlementPut, RefusedUsage, RefusedUsageList,
+};
 pub use explain::{
     CandidateScore, CeilingChecked, DecidedEviction, Ending, Eviction, Explanation, NodeClassExplained,
     NodeExplanation, NodePromise, PrepaidChecked, QueuePlace, QuotaChecked, ReplicaScore, Victim,
@@ -92,6 +98,7 @@ pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
     Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
 };
+pub use leasehold_model::body::Attribution;
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AccountKind, AllocationState, AppOrigin, AttemptEnd, CeilingMode, ControlPlaneScope, CreditSource, CustodyState,

@@ -63,7 +63,12 @@ impl Books {
             | Body::AppTypeDeleted(_)
             | Body::AppInstanceDeleted(_)
             | Body::AttachmentMade(_)
-            | Body::AttachmentEnded(_) => {}
+            | Body::AttachmentEnded(_)
+            | Body::EntitlementPut(_)
+            | Body::EntitlementDeleted(_)
+            | Body::EntitlementWarned(_) => {}
+            Body::UsageRefused(refused) => self.units.refuse(record, refused)?,
+            Body::AppPolicyPut(put) => self.units.put_policy(put, record.sequence),
             Body::RateCardPut(card) => self.schedule.put_card(card.clone()),
             Body::RateCardDeleted(gone) => self.schedule.drop_card(gone.card),
             Body::ChargePolicyPut(policy) => self.put_policy(policy)?,

@@ -9,7 +9,7 @@ use crate::runs::Runs;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{
     self, CORRELATIONS, Definition, ENTRIES, FINDER, HEADS, INVOICES, LINE_HOURS, PAYER_ENTRIES, ROWS, SEGMENTS, STATE,
-    STAYS, STORIES, Store, UNIT_HOURS, USAGE_BEHIND, USAGE_FILTERS, USAGE_IDS,
+    STAYS, STORIES, Store, UNIT_HOURS, USAGE_BEHIND, USAGE_FILTERS, USAGE_IDS, USAGE_REFUSED,
 };
 use crate::units::WrittenIds;
 use leasehold_journal::disk::is_out_of_files;
@@ -312,6 +312,7 @@ impl Keeper {
                 payer_entries: index(&books.ledger.payer_entries, PAYER_ENTRIES)?,
                 line_hours: index(&books.ledger.line_hours, LINE_HOURS)?,
                 usage_behind: index(&books.units.behind, USAGE_BEHIND)?,
+                usage_refused: index(&books.units.refused, USAGE_REFUSED)?,
             };
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 4] = [
@@ -352,6 +353,7 @@ impl Keeper {
         books.ledger.payer_entries.written(written.indexes.payer_entries);
         books.ledger.line_hours.written(written.indexes.line_hours);
         books.units.behind.written(written.indexes.usage_behind);
+        books.units.refused.written(written.indexes.usage_refused);
         books.units.hours.written(&written.commit);
         books.units.ids.written(written.usage_ids);
         books.store.dropped.clear();

@@ -25,7 +25,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 14;
+pub(crate) const BOOKS_VERSION: u32 = 15;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -301,6 +301,7 @@ leasehold_model::fields! {
         pub payer_entries: RunHeads,
         pub line_hours: RunHeads,
         pub usage_behind: RunHeads,
+        pub usage_refused: RunHeads,
         /// By day.
         pub usage_ids: Vec<(u64, RunHeads)>,
     }
@@ -457,7 +458,7 @@ impl Books {
         let indexes = Indexes::get(&mut r)?;
         self.correlations.heads = indexes.correlations;
         (self.ledger.payer_entries.heads, self.ledger.line_hours.heads) = (indexes.payer_entries, indexes.line_hours);
-        self.units.behind.heads = indexes.usage_behind;
+        (self.units.behind.heads, self.units.refused.heads) = (indexes.usage_behind, indexes.usage_refused);
         self.pass_deadlines(self.last_stamp);
         r.finish()?;
         Ok((chunks, indexes.usage_ids))

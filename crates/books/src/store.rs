@@ -47,6 +47,9 @@ pub(crate) const USAGE_FILTERS: Definition = TableDefinition::new("usage_filters
 /// The usage records behind each series and hour.
 pub(crate) const USAGE_BEHIND: Definition = TableDefinition::new("usage_behind");
 
+/// Usage that entitlements refused.
+pub(crate) const USAGE_REFUSED: Definition = TableDefinition::new("usage_refused");
+
 /// The page cache of the store.
 const PAGES_BYTES: usize = 48 << 20;
 /// The most decoded segments in the cache.

@@ -8,6 +8,7 @@ mod filter;
 mod hours;
 mod ids;
 mod persist;
+mod refused;
 mod unposted;
 
 pub use answer::UnitLine;
@@ -21,7 +22,7 @@ use hours::UnitHours;
 pub(crate) use ids::{UsageIds, WrittenIds};
 use leasehold_meter::unit_parts;
 use leasehold_model::app::STANDARD_UNITS;
-use leasehold_model::body::{AppInstancePut, UnitPricePut, UsageRecorded, UsageUnitPut};
+use leasehold_model::body::{AppInstancePut, AppPolicyPut, PolicyScope, UnitPricePut, UsageRecorded, UsageUnitPut};
 use leasehold_model::ledger::{HOUR_NS, LineKey};
 use leasehold_model::{
     AppInstanceNo, AppTypeNo, AttachmentNo, Instant, Item, ProjectNo, Record, TenantNo, UnitMeasure, UnitNo,
@@ -69,6 +70,10 @@ pub(crate) struct UnitBook {
     pub(crate) ids: UsageIds,
     /// The records behind each series and hour.
     pub(crate) behind: Runs,
+    /// Usage that entitlements refused, by month, tenant and project.
+    pub(crate) refused: Runs,
+    /// The records of all versions of policies.
+    pub(crate) policies: BTreeMap<(PolicyScope, u32), u64>,
 }
 
 /// Whose usage a report, or the one that it replaces, is about.
@@ -88,6 +93,9 @@ impl UnitBook {
     }
     pub(crate) fn put_instance(&mut self, put: &AppInstancePut) {
         self.apps.insert(put.app_instance, put.app_type);
+    }
+    pub(crate) fn put_policy(&mut self, put: &AppPolicyPut, sequence: u64) {
+        self.policies.insert((put.of, put.version), sequence);
     }
     pub(crate) fn put_unit(&mut self, put: &UsageUnitPut) {
         self.measures.insert(put.unit, put.measure);
@@ -214,6 +222,12 @@ impl Books {
 
     pub fn unit_series(&self, number: u32) -> Option<&UnitSeries> {
         self.units.series.get(number as usize)
+    }
+
+    /// The records of all versions of the policy of a scope, the oldest first.
+    pub fn policy_versions(&self, of: PolicyScope) -> Vec<(u32, u64)> {
+        let all = self.units.policies.range((of, 0)..=(of, u32::MAX));
+        all.map(|((_, version), sequence)| (*version, *sequence)).collect()
     }
 
     pub fn unit_price(&self, number: u32) -> Option<&UnitPricePut> {

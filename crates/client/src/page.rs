@@ -37,6 +37,8 @@ pages! {
     WindowList { "windows": api::Window }
     QuotaList { "quotas": api::Quota }
     CeilingList { "ceilings": api::Ceiling }
+    EntitlementList { "entitlements": api::Entitlement }
+    AppPolicyList { "policies": api::AppPolicy }
     UsageUnitList { "usage_units": api::UsageUnit }
     UnitPriceList { "unit_prices": api::UnitPrice }
     AppList { "apps": api::App }

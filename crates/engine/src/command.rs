@@ -5,7 +5,7 @@ mod payload;
 use payload::{check_lengths, put_payload};
 pub(crate) use payload::{key_scope, payload_hash};
 
-use leasehold_model::body::{Asks, PerPriority, PoolQueue};
+use leasehold_model::body::{Asks, EntitlementScope, PerPriority, PoolQueue};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
@@ -367,11 +367,13 @@ fields! {
     pub struct NoteEmptyNode { pub node: NodeNo, pub since: Instant }
 }
 mod apps;
+mod entitlements;
 mod ledger;
 mod nodes;
 mod prepaid;
 mod usage;
 pub use apps::{MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
+pub use entitlements::{PutAppPolicy, PutEntitlement};
 pub use ledger::{
     AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
     RecordPayment, SettleHour,
@@ -488,6 +490,9 @@ commands! {
     92 RecordUsage(RecordUsage) "record_usage",
     /// All of them or none.
     93 RecordUsageTogether(Vec<RecordUsage>) "record_usage_together",
+    94 PutEntitlement(PutEntitlement) "put_entitlement",
+    95 DeleteEntitlement(EntitlementScope) "delete_entitlement",
+    96 PutAppPolicy(PutAppPolicy) "put_app_policy",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

@@ -13,6 +13,7 @@ mod ceilings;
 mod custody;
 pub(crate) mod dispatch;
 mod endings;
+mod entitlements;
 pub(crate) mod guard;
 mod inventory;
 mod ledger;
@@ -391,6 +392,9 @@ impl Draft<'_> {
             Command::EndAttachment(attachment) => self.end_attachment(*attachment).map(done),
             Command::RecordUsage(record) => self.record_usage(record).map(done),
             Command::RecordUsageTogether(records) => self.record_usage_together(records).map(done),
+            Command::PutEntitlement(put) => self.put_entitlement(put).map(done),
+            Command::DeleteEntitlement(of) => self.delete_entitlement(*of).map(done),
+            Command::PutAppPolicy(put) => self.put_app_policy(put).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

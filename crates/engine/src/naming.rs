@@ -6,12 +6,13 @@
 use crate::ceiling::CeilingScope;
 use crate::refusal::RegisteredGeneration;
 use leasehold_model::activity::BadActivity;
+use leasehold_model::body::{EntitlementScope, UsedInMonth};
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ControlPlaneScope,
     Fraction, Instant, LeaseNo, Month, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, QuotaNo, ResourceKind, Role,
-    Span, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
+    Span, TenantNo, TokenNo, UnitNo, UnitQuantity, UserNo, WindowNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.
@@ -104,6 +105,8 @@ unnamed!(
     leasehold_model::Steps,
     leasehold_model::Funds,
     Decimal,
+    UnitQuantity,
+    UsedInMonth,
     ResourceKind,
     usize,
     u64,
@@ -126,6 +129,18 @@ impl Phrase for CeilingScope {
         match self.app_instance {
             Some(app) => format!("{} of {project}", naming.app_instance(app)),
             None => project,
+        }
+    }
+}
+impl Phrase for EntitlementScope {
+    fn phrase(&self, naming: &dyn Naming) -> String {
+        let unit = naming.unit(self.unit);
+        let project = self.project.map(|project| naming.project(project));
+        match (project, self.app_instance.map(|app| naming.app_instance(app))) {
+            (Some(project), Some(app)) => format!("{unit} of {project} on {app}"),
+            (Some(whose), None) => format!("{unit} of {whose}"),
+            (None, Some(on)) => format!("{unit} on {on}"),
+            (None, None) => unit,
         }
     }
 }

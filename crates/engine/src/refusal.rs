@@ -5,12 +5,13 @@
 use crate::ceiling::CeilingScope;
 use crate::naming::{ByNumber, Naming, Phrase as _};
 use leasehold_model::activity::BadActivity;
+use leasehold_model::body::{EntitlementScope, UsageRefused, UsedInMonth};
 use leasehold_model::placement::BadWeights;
 use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ControlPlaneScope,
     Fraction, Instant, LeaseNo, Month, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, QuotaNo, ResourceKind, Role,
-    Span, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
+    Span, TenantNo, TokenNo, UnitNo, UnitQuantity, UserNo, WindowNo,
 };
 use leasehold_model::{Funds, Steps};
 use std::fmt;
@@ -326,6 +327,13 @@ refusals! {
     UsageTooLong { limit: Span } Invalid "usage_too_long" "a usage record covers at most {limit}; report shorter times",
     UsageTooLate { until: Instant } Invalid "too_late" "usage of that time was accepted until {until}; an operator can still book it with `leasehold ledger post`",
     TooMuchUsage { unit: UnitNo, month: Month } Invalid "too_much_usage" "the project would have used more than 1000000000000000 of {unit} in {month}",
+    UnitNotAccepted { unit: UnitNo, app_instance: AppInstanceNo } Invalid "unit_not_accepted" "a policy does not accept {unit} for {app_instance}; see `leasehold policy list`",
+    EntitlementOfNobody Invalid "entitlement_of_nobody" "an entitlement names a project, an app instance, or both",
+    BadEntitlement Invalid "bad_entitlement" "an entitlement has a soft limit, a hard limit, or both; the soft one is not above the hard one, and both are at most 1000000000000 units",
+    UnknownEntitlement NotFound "unknown_entitlement" "there is no entitlement for this project, app instance and unit",
+    EntitlementExceeded { of: EntitlementScope, month: Month, used: UsedInMonth, hard: UnitQuantity } Invalid "entitlement_exceeded" "{of} is limited to {hard} in {month}, of which {used} are used",
+    PolicyByOperator Invalid "policy_by_operator" "only an operator sets the policy of an app for all tenants; name a tenant",
+    AttributionFixed { app_instance: AppInstanceNo } Invalid "attribution_fixed" "{app_instance} is shared, and its usage is that of the project that submits; attribution can be set for runtimes of one project",
     LentUsageNeedsBoth Invalid "lent_usage_needs_both" "usage of a lent worker names both attachment_id and allocation_id",
     UsageIdTaken { sequence: u64 } Conflict "usage_id_taken" "this id was used for another usage record, {sequence}; send the same content, or use another id",
     UnknownUsage NotFound "unknown_usage_record" "this source has reported no usage record with the id in `supersedes`, or too long ago",
@@ -337,6 +345,14 @@ refusals! {
     UsageKnown Conflict "usage_known" "all of these usage records were recorded before",
     UsageIdsBehind { known_to: u64 } Conflict "usage_ids_behind" "the books are behind and have to reach record {known_to} before this usage can be accepted; try again",
     TenantHasBalance { tenant: TenantNo } Conflict "tenant_has_balance" "{tenant} owes something, or has credit; close the month and record its payments first",
+}
+
+impl Refusal {
+    /// Usage was refused by an entitlement.
+    pub(crate) fn not_entitled(refused: &UsageRefused) -> Self {
+        let UsageRefused { of, month, used, hard, .. } = *refused;
+        Self::EntitlementExceeded { of, month, used, hard }
+    }
 }
 
 impl fmt::Display for Refusal {

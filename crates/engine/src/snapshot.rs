@@ -38,7 +38,7 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The version of the encoding. A snapshot of another version is discarded and rebuilt.
-const SNAPSHOT_VERSION: u32 = 23;
+const SNAPSHOT_VERSION: u32 = 24;
 
 /// The smallest size of an encoded lease. It limits how much memory a forged count can make a reader allocate.
 const LEASE_BYTES_MIN: usize = 60;
@@ -139,7 +139,7 @@ impl State {
         allocations::put(&self.allocations, &mut out);
         ledger::put(&self.ledger, &mut out);
         prepaid::put(&self.prepaids, &mut out);
-        usage::put(&self.usage, &mut out);
+        usage::put(self, &mut out);
         keys::put(&self.idempotency_keys, &mut out);
         out
     }
@@ -236,7 +236,7 @@ impl State {
         allocations::get(&mut state, r)?;
         state.ledger = ledger::get(state.size, r)?;
         prepaid::get(&mut state, r)?;
-        state.usage = usage::get(&state, r)?;
+        usage::get(&mut state, r)?;
         keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();

@@ -4,12 +4,14 @@ mod allocations;
 mod apps;
 mod custody;
 mod endings;
+mod entitlements;
 mod fold;
 mod ledger;
 mod lifetimes;
 mod losses;
 mod nodes;
 mod owners;
+mod policies;
 mod prepaid;
 mod usage;
 mod windows;
@@ -19,10 +21,12 @@ use crate::apps::Apps;
 use crate::budget::{Meter, Spent};
 use crate::ceiling::Ceilings;
 use crate::custody::{ClaimedNodes, Claimer};
+use crate::entitlement::Entitlements;
 use crate::idempotency::RememberedKeys;
 use crate::lease::{Lease, LeaseTable, Phase};
 use crate::ledger::Ledger;
 use crate::node::Node;
+use crate::policy::Policies;
 use crate::pool_access::PoolAccesses;
 use crate::prepaid::Prepaids;
 use crate::queue::{Queue, minute_begin};
@@ -257,6 +261,8 @@ pub struct State {
     pub(crate) prepaids: Prepaids,
     pub(crate) apps: Apps,
     pub(crate) usage: Usage,
+    pub(crate) entitlements: Entitlements,
+    pub(crate) policies: Policies,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

@@ -8,7 +8,7 @@ use crate::state::State;
 use ethnum::{I256, U256};
 use leasehold_meter::{UnitPart, unit_parts};
 use leasehold_model::body::{ReplacedUsage, UsageKey, UsageReport};
-use leasehold_model::limits::{LEASE_COST_MAX, RECENT_USAGE_IDS};
+use leasehold_model::limits::{LEASE_COST_MAX, RECENT_USAGE_IDS, REFUSED_USAGE_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
     Amount, AppInstanceNo, AppTypeNo, Funds, Instant, Item, LineKey, Month, ProjectNo, TenantNo, UnitNo, UnitQuantity,
@@ -45,6 +45,22 @@ impl Default for Unposted {
     }
 }
 
+/// Usage that an entitlement refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Refused {
+    /// A digest of what was reported.
+    pub(crate) payload: u64,
+    pub(crate) sequence: u64,
+}
+
+/// What was used in a month.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MonthUse {
+    pub(crate) all: UnitQuantity,
+    /// That of it which is charged.
+    pub(crate) billed: UnitQuantity,
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// The last IDs, the oldest first.
@@ -58,28 +74,48 @@ pub(crate) struct Usage {
     /// The same in the order of the records that replaced another one, so that the oldest are found at once.
     pub(crate) replacers: VecDeque<(u64, u64)>,
     /// What was used in each month that usage can still be reported for, by the month of its end.
-    pub(crate) months: BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), UnitQuantity>,
+    pub(crate) months: BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), MonthUse>,
     pub(crate) unposted: BTreeMap<UnitPayer, Unposted>,
     /// What was accepted before the ledger was opened, by hour: the ledger posts the hours from its opening on.
     pub(crate) before_ledger: BTreeMap<(UnitPayer, Instant), I256>,
+    /// The last reports that entitlements refused, by key and in order.
+    pub(crate) refused: BTreeMap<UsageKey, Refused>,
+    pub(crate) refusals: BTreeMap<u64, UsageKey>,
 }
 
 impl Usage {
     pub(crate) fn used_in(&self, month: Month, project: ProjectNo, app: AppInstanceNo, unit: UnitNo) -> UnitQuantity {
-        self.months.get(&(month, project, app, unit)).copied().unwrap_or_default()
+        self.months.get(&(month, project, app, unit)).map(|used| used.all).unwrap_or_default()
     }
 
     /// Adds to what was used in a month, and takes away from it.
     pub(crate) fn count(
         &mut self,
         of: (Month, ProjectNo, AppInstanceNo, UnitNo),
-        more: UnitQuantity,
-        less: UnitQuantity,
+        (more, less): (UnitQuantity, UnitQuantity),
+        charge: UsageCharge,
     ) {
+        let change = |used: &mut UnitQuantity| used.0 = (used.0 + more.0).saturating_sub(less.0);
         let used = self.months.entry(of).or_default();
-        *used = UnitQuantity((used.0 + more.0).saturating_sub(less.0));
-        if *used == UnitQuantity::default() {
+        change(&mut used.all);
+        if charge == UsageCharge::Billed {
+            change(&mut used.billed);
+        }
+        if *used == MonthUse::default() {
             self.months.remove(&of);
+        }
+    }
+
+    /// Remembers a refused report, and forgets the oldest one for it.
+    pub(crate) fn remember_refused(&mut self, key: UsageKey, refused: Refused) {
+        self.refusals.insert(refused.sequence, key);
+        if let Some(before) = self.refused.insert(key, refused) {
+            self.refusals.remove(&before.sequence);
+        }
+        if self.refusals.len() > REFUSED_USAGE_MAX
+            && let Some((_, oldest)) = self.refusals.pop_first()
+        {
+            self.refused.remove(&oldest);
         }
     }
 

@@ -11,6 +11,7 @@ pub(crate) mod collect;
 pub(crate) mod config;
 #[cfg(test)]
 mod documented;
+pub(crate) mod entitlement;
 pub(crate) mod events;
 #[cfg(test)]
 mod filters;
@@ -18,6 +19,7 @@ pub(crate) mod journal;
 pub(crate) mod key;
 pub(crate) mod lease;
 pub(crate) mod ledger;
+pub(crate) mod policy;
 pub(crate) mod prepaid;
 pub(crate) mod quota;
 pub(crate) mod rate;

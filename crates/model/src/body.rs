@@ -5,10 +5,12 @@ mod allocations;
 mod apps;
 mod correlation;
 mod custody;
+mod entitlements;
 mod lease_lists;
 mod ledger;
 mod losses;
 mod patterns;
+mod policies;
 mod prepaid;
 mod usage;
 mod windows;
@@ -28,12 +30,16 @@ pub use correlation::{BelongsTo, Correlation};
 pub use custody::{
     NodeQuarantined, NodeWiped, Nodes, NodesClaimed, NodesReleased, QuarantineCleared, SensitiveChanged,
 };
+pub use entitlements::{
+    EntitlementDeleted, EntitlementPut, EntitlementScope, EntitlementWarned, UsageRefused, UsedInMonth,
+};
 pub use lease_lists::{Leases, Renewal, Renewed, Reported, ReportedLeases};
 pub use ledger::{
     CorrectedLine, HourSettled, InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerDisputed, LedgerOpened,
     LedgerPosted, PaymentRecorded, PeriodClosed, PeriodClosing, PostedLine, TaxLine, TaxRatePut,
 };
 pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
+pub use policies::{AppPolicyPut, Attribution, PolicyScope};
 pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPut, PrepaidToppedUp};
 pub use usage::{ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
@@ -572,4 +578,9 @@ kinds! {
     166 "attachment.made" AttachmentMade,
     167 "attachment.ended" AttachmentEnded,
     168 "usage.recorded" UsageRecorded,
+    169 "usage.refused" UsageRefused,
+    170 "entitlement.put" EntitlementPut,
+    171 "entitlement.deleted" EntitlementDeleted,
+    172 "entitlement.warned" EntitlementWarned,
+    173 "app_policy.put" AppPolicyPut,
 }

@@ -381,6 +381,7 @@ impl Oracle {
             Body::AppInstanceDeleted(body) => world.app_instance_deleted(record, body),
             Body::AttachmentMade(body) => world.attachment_made(record, body),
             Body::AttachmentEnded(body) => world.attachment_ended(command, record, body),
+            Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) => Ok(()),
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),

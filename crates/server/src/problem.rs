@@ -107,7 +107,12 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
         Refusal::UnknownUsage | Refusal::UsageSuperseded { .. } | Refusal::SupersedesOtherTenant => {
             problem.with("field", "supersedes")
         }
-        Refusal::UnitNotEnabled { .. } => problem.with("field", "usage_unit"),
+        Refusal::UnitNotEnabled { .. } | Refusal::UnitNotAccepted { .. } => problem.with("field", "usage_unit"),
+        Refusal::EntitlementExceeded { used, hard, .. } => {
+            problem.with("field", "quantity").with("used", used.to_string()).with("limit", hard.to_string())
+        }
+        Refusal::AttributionFixed { .. } => problem.with("field", "attribution"),
+        Refusal::PolicyByOperator => problem.with("field", "tenant"),
         Refusal::LentUsageNeedsBoth => problem.with("field", "attachment_id"),
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),

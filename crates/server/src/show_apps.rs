@@ -10,16 +10,16 @@ pub(crate) fn app_name(state: &State, number: AppInstanceNo) -> String {
     state.app_instance(number).map_or_else(|| number.to_string(), |instance| instance.name.to_string())
 }
 
-fn slug(state: &State, number: AppTypeNo) -> String {
+pub(crate) fn slug(state: &State, number: AppTypeNo) -> String {
     state.app_type(number).map_or_else(|| number.to_string(), |app| app.slug.to_string())
 }
 pub(crate) fn unit_name(state: &State, number: UnitNo) -> String {
     state.unit(number).map_or_else(|| number.to_string(), |unit| unit.name.to_owned())
 }
-fn tenant(state: &State, number: TenantNo) -> String {
+pub(crate) fn tenant(state: &State, number: TenantNo) -> String {
     state.tenant(number).map_or_else(|| number.to_string(), |tenant| tenant.settings.name.to_string())
 }
-fn project(state: &State, number: ProjectNo) -> String {
+pub(crate) fn project(state: &State, number: ProjectNo) -> String {
     state.project(number).map_or_else(|| number.to_string(), |project| project.name.to_string())
 }
 

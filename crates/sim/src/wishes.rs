@@ -180,6 +180,9 @@ pub(crate) fn wish(command: &Command) -> Wish {
         })),
         // Several together are those of one by one, all or none; stories of the engine have them.
         Command::RecordUsageTogether(_) => unreachable!("the simulator reports usage one by one"),
+        Command::PutEntitlement(_) | Command::DeleteEntitlement(_) | Command::PutAppPolicy(_) => {
+            unreachable!("the simulator sets none")
+        }
         Command::Renew(renewals) => {
             let one = |one: &RenewOne| RenewalWish { lease: one.lease, ttl: one.ttl, reports: one.activity.is_some() };
             Wish::Renew(renewals.iter().map(one).collect())

@@ -4,7 +4,9 @@ use super::Directory;
 use super::correlation::correlation_id;
 use super::object::{Object, count, text};
 use leasehold_model::Correlation;
-use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageRecorded, UsageUnitPut};
+use leasehold_model::body::{
+    AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageRecorded, UsageReport, UsageUnitPut,
+};
 use leasehold_model::id::UnitNo;
 use serde_json::Value;
 
@@ -62,6 +64,14 @@ pub(super) fn usage<'d>(object: Object<'d>, directory: &'d Directory, recorded: 
             .field("charge", old.charge.word())
             .done()
     });
+    self::report(object, directory, report)
+        .field("charge", recorded.charge.word())
+        .field("no_submitter", recorded.no_submitter)
+        .field("replaces", replaced)
+}
+
+/// What was reported.
+pub(super) fn report<'d>(object: Object<'d>, directory: &'d Directory, report: &UsageReport) -> Object<'d> {
     object
         .field("source", report.source.as_str())
         .field("id", report.id.as_str())
@@ -75,7 +85,4 @@ pub(super) fn usage<'d>(object: Object<'d>, directory: &'d Directory, recorded: 
         .field("attachment_id", report.attachment.map(|attachment| count(attachment.0)))
         .field("allocation_id", report.allocation.map(|allocation| allocation.to_string()))
         .field("supersedes", text(report.supersedes.as_ref()))
-        .field("charge", recorded.charge.word())
-        .field("no_submitter", recorded.no_submitter)
-        .field("replaces", replaced)
 }

@@ -3,7 +3,7 @@
 use super::Directory;
 use super::correlation::{belongs_to, correlation_id, with_reason};
 use super::object::{Object, count, devices, text, units};
-use super::{allocations, apps, ledger, placement, prepaid, rates};
+use super::{allocations, apps, entitlements, ledger, placement, prepaid, rates};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
 use leasehold_model::allocation::WhenOverQuota;
@@ -176,6 +176,11 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::AttachmentMade(made) => apps::attachment(new(), made),
         Body::AttachmentEnded(ended) => new().count("attachment_id", ended.attachment.0),
         Body::UsageRecorded(recorded) => apps::usage(new(), directory, recorded),
+        Body::UsageRefused(refused) => entitlements::refused(new(), directory, refused),
+        Body::EntitlementPut(put) => entitlements::put(new(), directory, put),
+        Body::EntitlementDeleted(gone) => entitlements::scope(new(), directory, gone.of),
+        Body::EntitlementWarned(warned) => entitlements::warned(new(), directory, warned),
+        Body::AppPolicyPut(put) => entitlements::policy(new(), directory, put),
         Body::TaxRatePut(put) => {
             new().named("tenant", put.tenant).field("from", put.from.to_string()).field("rate", put.rate.to_string())
         }

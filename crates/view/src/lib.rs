@@ -12,6 +12,7 @@ mod apps;
 mod body;
 mod correlation;
 mod directory;
+mod entitlements;
 mod lease_event;
 mod ledger;
 mod object;

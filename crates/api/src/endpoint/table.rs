@@ -111,6 +111,31 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
                 (source "Who reported it: the name of the token. The name of the caller's own token if absent." text)
                 (tenant "Tenant of the token that reported it: name or number. That of the caller if absent; `-` for an operator." text)
             ] => 200 UsageRecord }
+    list_refused_usage { "List the usage of a month that entitlements refused"
+        Get "/api/v1/refused-usage" for LEDGER_READERS
+            query[(month "Month as YYYY-MM. The present one if absent." text) tenant] => 200 RefusedUsageList }
+    list_entitlements { "List how much of usage units may be used in a month, and what was used"
+        Get "/api/v1/entitlements" for TENANCY query[tenant (project of_project) page] => 200 EntitlementList }
+    put_entitlement { "Set how much of a usage unit a project may use in a month, or may be used on an app instance"
+        Put "/api/v1/entitlements" for QUOTA_AUTHORITY body EntitlementChange => 200 EntitlementPut }
+    delete_entitlement { "Delete an entitlement: nothing limits the unit there any more"
+        Delete "/api/v1/entitlements" for QUOTA_AUTHORITY
+            query[
+                (usage_unit "Usage unit." text required)
+                (tenant "Tenant of the project or app instance: name or number. That of the token if absent." text)
+                (project "Project: name or number. Absent if it is for all projects." text)
+                (app_instance "App instance: name or number. Absent if it is for all." text)
+            ] => 200 Changed }
+    list_policies { "List the policies about the usage of app runtimes"
+        Get "/api/v1/policies" for PRICE_READERS query[tenant page] => 200 AppPolicyList }
+    put_policy { "Set the policy of an app, of an app for a tenant, or of an app instance, as a whole"
+        Put "/api/v1/policies" for ADMINS body AppPolicyChange => 200 AppPolicyPut }
+    policy_history { "Show all versions of a policy"
+        Get "/api/v1/policies/" {app} "/history" for PRICE_READERS
+            query[
+                (tenant "Tenant: name or number. That of the token if absent; `-` for the policy for all tenants." text)
+                (app_instance "App instance: name or number. Absent for the policy for all." text)
+            ] => 200 AppPolicyHistory }
     list_attachments { "List what projects lend to shared runtimes"
         Get "/api/v1/attachments" for PRICE_READERS query[tenant (project of_project) page] => 200 AttachmentList }
     create_attachment { "Lend to a shared runtime of the tenant: the project pays for what the owner holds by it"

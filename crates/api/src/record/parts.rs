@@ -23,7 +23,7 @@ fn by_type(fields: &[&str]) -> Value {
     object
 }
 
-fn or_null(mut schema: Value) -> Value {
+pub(super) fn or_null(mut schema: Value) -> Value {
     schema["type"] = json!([schema["type"], "null"]);
     schema
 }

@@ -4,6 +4,7 @@ use super::unposted::Lines;
 use super::{Contribution, UnitBook};
 use crate::bytes::{get_list, put_list};
 use crate::seal::Commit;
+use leasehold_model::body::PolicyScope;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::{AppInstanceNo, AppTypeNo, Instant, UnitMeasure, UnitNo, UsageDelta};
 
@@ -28,6 +29,7 @@ impl UnitBook {
             commit.cursor.put(out);
             commit.hash.put(out);
         }
+        put_list(self.policies.iter().map(|((of, version), sequence)| ((*of, *version), *sequence)), out);
         put_lines(&self.unposted.lines, out);
         put_list(
             self.unposted
@@ -54,6 +56,7 @@ impl UnitBook {
             let hour = Field::get(r)?;
             units.hours.heads.insert(hour, Commit { cursor: Field::get(r)?, hash: Field::get(r)? });
         }
+        units.policies = get_list::<((PolicyScope, u32), u64)>(r)?.into_iter().collect();
         units.unposted.lines = get_lines(r)?;
         for ((sequence, series), (hour, by)) in get_list::<((u64, u32), (Instant, UsageDelta))>(r)? {
             units.unposted.recent.push_back((sequence, Contribution { series, hour, by: by.0 }));

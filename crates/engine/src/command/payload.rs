@@ -79,6 +79,9 @@ macro_rules! plain_commands {
             | Command::EndAttachment(_)
             | Command::RecordUsage(_)
             | Command::RecordUsageTogether(_)
+            | Command::PutEntitlement(_)
+            | Command::DeleteEntitlement(_)
+            | Command::PutAppPolicy(_)
     };
 }
 

@@ -1,14 +1,17 @@
 //! Commands of runtimes that report usage (SEMANTICS 9 and 12).
 
+use super::entitlements::EntitledBefore;
 use super::{Draft, Engine};
 use crate::apps::AppInstance;
 use crate::command::RecordUsage;
 use crate::refusal::Refusal;
-use leasehold_model::body::{ReplacedUsage, UsageRecorded, UsageReport};
+use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
 use leasehold_model::limits::{
     LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_RECORDS_TOGETHER_MAX, USAGE_SPAN_MAX,
 };
-use leasehold_model::{AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, UnitMeasure, UnitNo, UsageCharge};
+use leasehold_model::{
+    AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, TenantNo, UnitMeasure, UnitNo, UsageCharge,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
@@ -31,13 +34,49 @@ impl Engine {
 }
 
 /// What the records before it in the same command use, by month.
-type UsedBefore = BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), u128>;
+#[derive(Default)]
+struct UsedBefore {
+    months: BTreeMap<(Month, ProjectNo, AppInstanceNo, UnitNo), u128>,
+    entitled: EntitledBefore,
+}
+
+/// Why a report is not accepted.
+enum Unaccepted {
+    Refused(Refusal),
+    /// An entitlement is used up, which is sealed.
+    NotEntitled(Identity, Box<UsageRefused>),
+}
+
+impl From<Refusal> for Unaccepted {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
 
 impl Draft<'_> {
     pub(super) fn record_usage(&mut self, command: &RecordUsage) -> Result<(), Refusal> {
-        let (identity, body) = self.check_usage(command, &mut UsedBefore::new())?;
-        self.emit_shaped(&identity, body, |_| {});
+        let (identity, body) = match self.check_usage(command, &mut UsedBefore::default()) {
+            Ok(checked) => checked,
+            Err(Unaccepted::Refused(refusal)) => return Err(refusal),
+            Err(Unaccepted::NotEntitled(identity, refused)) => {
+                let known = self.state().usage.refused.get(&command.report.key());
+                if known.is_some_and(|known| known.payload == command.report.payload(&identity)) {
+                    return Err(Refusal::not_entitled(&refused));
+                }
+                self.emit_shaped(&identity, *refused, |_| {});
+                return Ok(());
+            }
+        };
+        self.emit_usage(&identity, body);
         Ok(())
+    }
+
+    fn emit_usage(&mut self, identity: &Identity, body: UsageRecorded) {
+        let warned = (body.charge == UsageCharge::Billed).then(|| body.report.clone());
+        self.emit_shaped(identity, body, |_| {});
+        if let (Some(report), Some(project)) = (warned, identity.project) {
+            self.warn_of_entitlements(project, &report);
+        }
     }
 
     /// Records all or none. Those that were recorded before are left out.
@@ -45,7 +84,7 @@ impl Draft<'_> {
         if commands.is_empty() || commands.len() > USAGE_RECORDS_TOGETHER_MAX {
             return Err(Refusal::TooManyUsageRecords { limit: USAGE_RECORDS_TOGETHER_MAX });
         }
-        let mut used = UsedBefore::new();
+        let mut used = UsedBefore::default();
         let (mut ids, mut superseded) = (BTreeSet::new(), BTreeSet::new());
         let mut bodies = Vec::with_capacity(commands.len());
         for (place, command) in commands.iter().enumerate() {
@@ -57,7 +96,10 @@ impl Draft<'_> {
             if self.engine.recorded_before(command).map_err(told)?.is_some() {
                 continue;
             }
-            let (identity, body) = self.check_usage(command, &mut used).map_err(told)?;
+            let (identity, body) = self.check_usage(command, &mut used).map_err(|why| match why {
+                Unaccepted::Refused(refusal) => told(refusal),
+                Unaccepted::NotEntitled(_, refused) => told(Refusal::not_entitled(&refused)),
+            })?;
             let is_new = ids.insert(body.report.key())
                 && body.replaces.is_none_or(|replaced| superseded.insert(replaced.sequence));
             if !is_new {
@@ -69,7 +111,7 @@ impl Draft<'_> {
             return Err(Refusal::UsageKnown);
         }
         for (identity, body) in bodies {
-            self.emit_shaped(&identity, body, |_| {});
+            self.emit_usage(&identity, body);
         }
         Ok(())
     }
@@ -79,7 +121,7 @@ impl Draft<'_> {
         &self,
         command: &RecordUsage,
         used_before: &mut UsedBefore,
-    ) -> Result<(Identity, UsageRecorded), Refusal> {
+    ) -> Result<(Identity, UsageRecorded), Unaccepted> {
         let RecordUsage { tenant, project, user, report, .. } = command;
         let (tenant, project, user) = (*tenant, *project, *user);
         let instance = self.instance_of_usage(command)?;
@@ -92,11 +134,15 @@ impl Draft<'_> {
         }
         let owner = instance.project;
         let is_shared = instance.scope == ControlPlaneScope::Tenant;
-        let of_owner = instance.scope == ControlPlaneScope::Project || is_shared && report.control_plane;
+        let of_owner = match instance.scope {
+            ControlPlaneScope::Project => report.control_plane || state.attribution_for(instance) == Attribution::Owner,
+            ControlPlaneScope::Tenant => report.control_plane,
+            ControlPlaneScope::Platform => false,
+        };
         if of_owner && project != owner {
-            return Err(Refusal::UsageOfOwner { app_instance: report.app_instance, project: owner });
+            return Err(Refusal::UsageOfOwner { app_instance: report.app_instance, project: owner }.into());
         }
-        self.check_unit_of_usage(instance, report)?;
+        self.check_unit_of_usage(instance, tenant, report)?;
         self.check_time_of_usage(report)?;
         self.check_attachment_of_usage(report)?;
         let replaces = self.check_superseded(command)?;
@@ -105,6 +151,10 @@ impl Draft<'_> {
         let no_submitter = is_shared && !report.control_plane && project == owner && user.is_none();
         let identity =
             Identity { tenant: Some(tenant), project: Some(project), user, workload: None, token: self.identity.token };
+        if charge == UsageCharge::Billed {
+            let checked = self.check_entitlements(project, report, replaces.as_ref(), &mut used_before.entitled);
+            checked.map_err(|refused| Unaccepted::NotEntitled(identity.clone(), refused))?;
+        }
         Ok((identity, UsageRecorded { report: report.clone(), charge, no_submitter, replaces }))
     }
 
@@ -119,13 +169,13 @@ impl Draft<'_> {
         let of = (Month::of(report.to), project, report.app_instance, report.unit);
         let (month, _, app, unit) = of;
         let used = self.state().usage.used_in(month, project, app, unit).0;
-        let used = used + used_before.get(&of).copied().unwrap_or(0);
+        let used = used + used_before.months.get(&of).copied().unwrap_or(0);
         let replaced = replaces.filter(|old| (Month::of(old.to), old.project) == (month, project));
         let after = (used + report.quantity.0).saturating_sub(replaced.map_or(0, |old| old.quantity.0));
         if after > USAGE_PER_MONTH_MAX && after > used {
             return Err(Refusal::TooMuchUsage { unit, month });
         }
-        *used_before.entry(of).or_default() += after.saturating_sub(used);
+        *used_before.months.entry(of).or_default() += after.saturating_sub(used);
         Ok(())
     }
 
@@ -142,12 +192,20 @@ impl Draft<'_> {
         found.ok_or(Refusal::UnknownAppInstance { app_instance })
     }
 
-    fn check_unit_of_usage(&self, instance: &AppInstance, report: &UsageReport) -> Result<(), Refusal> {
+    fn check_unit_of_usage(
+        &self,
+        instance: &AppInstance,
+        tenant: TenantNo,
+        report: &UsageReport,
+    ) -> Result<(), Refusal> {
         let unit = report.unit;
         let found = self.state().unit(unit).ok_or(Refusal::UnknownUnit { unit })?;
         let app_type = instance.app_type;
         if !self.state().app_type(app_type).is_some_and(|app| app.units.contains(unit)) {
             return Err(Refusal::UnitNotEnabled { unit, app_type });
+        }
+        if !self.state().accepts_unit(instance, tenant, unit) {
+            return Err(Refusal::UnitNotAccepted { unit, app_instance: instance.number });
         }
         if report.quantity > USAGE_QUANTITY_MAX {
             return Err(Refusal::UsageQuantityTooLarge);

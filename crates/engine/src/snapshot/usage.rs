@@ -1,14 +1,17 @@
 //! Encoding and decoding of what the engine keeps of reported usage.
 
+mod entitlements;
+
 use super::BadSnapshot;
 use crate::state::State;
-use crate::usage::{RecentId, Unposted, Usage};
+use crate::usage::{MonthUse, RecentId, Refused, Unposted, Usage};
 use ethnum::I256;
 use leasehold_model::codec::{Field, Reader, put_varint};
-use leasehold_model::limits::RECENT_USAGE_IDS;
-use leasehold_model::{AppInstanceNo, Month, ProjectNo, UnitNo};
+use leasehold_model::limits::{RECENT_USAGE_IDS, REFUSED_USAGE_MAX};
+use leasehold_model::{AppInstanceNo, Month, ProjectNo, UnitNo, UnitQuantity};
 
-pub(super) fn put(usage: &Usage, out: &mut Vec<u8>) {
+pub(super) fn put(state: &State, out: &mut Vec<u8>) {
+    let usage = &state.usage;
     usage.recent_from.put(out);
     usage.forgotten.put(out);
     put_varint(usage.recent.len() as u64, out);
@@ -27,7 +30,8 @@ pub(super) fn put(usage: &Usage, out: &mut Vec<u8>) {
         project.put(out);
         app.put(out);
         unit.put(out);
-        out.extend_from_slice(&used.0.to_be_bytes());
+        out.extend_from_slice(&used.all.0.to_be_bytes());
+        out.extend_from_slice(&used.billed.0.to_be_bytes());
     }
     put_varint(usage.unposted.len() as u64, out);
     for (of, unposted) in &usage.unposted {
@@ -45,13 +49,20 @@ pub(super) fn put(usage: &Usage, out: &mut Vec<u8>) {
         hour.put(out);
         out.extend_from_slice(&sum.to_be_bytes());
     }
+    put_varint(usage.refusals.len() as u64, out);
+    for (sequence, key) in &usage.refusals {
+        sequence.put(out);
+        let payload = usage.refused[key].payload;
+        [key[0], key[1], payload].iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+    }
+    entitlements::put(state, out);
 }
 
 fn bytes<const N: usize>(r: &mut Reader<'_>) -> Result<[u8; N], BadSnapshot> {
     Ok(r.take(N)?.try_into().expect("so many bytes were taken"))
 }
 
-pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Usage, BadSnapshot> {
+pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapshot> {
     let wrong = BadSnapshot::Inconsistent;
     let mut usage = Usage { recent_from: Field::get(r)?, forgotten: Field::get(r)?, ..Usage::default() };
     for _ in 0..r.count(RECENT_USAGE_IDS)? {
@@ -77,7 +88,9 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Usage, BadSnapsho
         if usage.months.last_key_value().is_some_and(|(last, _)| *last >= of) {
             return Err(wrong("the months of usage are out of order"));
         }
-        usage.months.insert(of, leasehold_model::UnitQuantity(u128::from_be_bytes(bytes(r)?)));
+        let mut quantity = || bytes(r).map(|all| UnitQuantity(u128::from_be_bytes(all)));
+        let used = MonthUse { all: quantity()?, billed: quantity()? };
+        usage.months.insert(of, used);
     }
     for _ in 0..r.count(usize::MAX)? {
         let of = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
@@ -94,5 +107,15 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Usage, BadSnapsho
         }
         usage.before_ledger.insert(of, I256::from_be_bytes(bytes(r)?));
     }
-    Ok(usage)
+    for _ in 0..r.count(REFUSED_USAGE_MAX)? {
+        let sequence: u64 = Field::get(r)?;
+        if usage.refusals.last_key_value().is_some_and(|(last, _)| *last >= sequence) || sequence >= state.size {
+            return Err(wrong("refused usage is out of order"));
+        }
+        let mut word = || bytes(r).map(u64::from_be_bytes);
+        let (key, payload) = ([word()?, word()?], word()?);
+        usage.remember_refused(key, Refused { payload, sequence });
+    }
+    state.usage = usage;
+    entitlements::get(state, r)
 }

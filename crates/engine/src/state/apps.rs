@@ -35,6 +35,7 @@ impl State {
 
     pub(super) fn fold_app_type_deleted(&mut self, number: AppTypeNo) -> Result<(), &'static str> {
         let gone = self.apps.types.get_mut(number.0 as usize).and_then(Option::take);
+        self.policies.retain(|of, _| of.app_type != number);
         gone.map(drop).ok_or("no such kind of app")
     }
 
@@ -55,6 +56,8 @@ impl State {
         let own = Some(HolderScope::One(number));
         self.drop_quotas_of(|quota| quota.scope.further.app_instance == own, to);
         self.ceilings.retain(|ceiling| ceiling.scope.app_instance != Some(number));
+        self.drop_entitlements_on(number);
+        self.policies.retain(|of, _| of.app_instance != Some(number));
         Ok(())
     }
 

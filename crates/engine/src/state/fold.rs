@@ -209,6 +209,7 @@ impl State {
                 self.drop_quotas_of(|q| q.scope.project == Some(gone.project), to);
                 self.ceilings.retain(|ceiling| ceiling.scope.project != gone.project);
                 self.prepaids.retain(|scope| scope != PrepaidScope::Project(gone.project));
+                self.drop_entitlements_of(gone.project);
                 self.pool_access.0.retain(|(project, _), _| *project != gone.project);
                 self.regroup(tenant, to);
             }
@@ -417,6 +418,11 @@ impl State {
             Body::AttachmentMade(made) => self.fold_attachment(record, made)?,
             Body::AttachmentEnded(ended) => self.fold_attachment_ended(ended.attachment, stamp)?,
             Body::UsageRecorded(recorded) => self.fold_usage(record, recorded, to)?,
+            Body::UsageRefused(refused) => self.fold_usage_refused(record, refused)?,
+            Body::EntitlementPut(put) => self.fold_entitlement(put)?,
+            Body::EntitlementDeleted(gone) => self.fold_entitlement_deleted(gone.of)?,
+            Body::EntitlementWarned(warned) => self.fold_entitlement_warned(warned)?,
+            Body::AppPolicyPut(put) => self.fold_app_policy(put)?,
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())

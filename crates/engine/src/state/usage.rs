@@ -7,7 +7,7 @@ use crate::usage::{RecentId, UnitPayer, UsageCost, Used, in_billionths};
 use ethnum::I256;
 use leasehold_model::body::{LedgerPosted, UsageRecorded};
 use leasehold_model::limits::LATE_WINDOW;
-use leasehold_model::{Instant, Month, ProjectNo, Record, TenantNo, UnitQuantity};
+use leasehold_model::{Instant, Month, ProjectNo, Record, TenantNo, UnitQuantity, UsageCharge};
 
 type Folded = Result<(), &'static str>;
 
@@ -30,14 +30,21 @@ impl State {
             self.usage.forget_replaced();
         }
         let none = UnitQuantity::default();
-        self.usage.count((Month::of(report.to), project, report.app_instance, report.unit), report.quantity, none);
+        let of = (Month::of(report.to), project, report.app_instance, report.unit);
+        self.usage.count(of, (report.quantity, none), recorded.charge);
+        if recorded.charge == UsageCharge::Billed {
+            self.count_entitled(project, report, (report.to, report.quantity, none));
+        }
         self.count_usage((tenant, project), &Used::of(report, recorded.charge), false, to);
         if let Some(replaced) = &recorded.replaces {
             self.usage.note_replaced(replaced.sequence, record.sequence);
             // It is given something back, which is posted later.
             self.note_use_of(replaced.project, record);
             let of = (Month::of(replaced.to), replaced.project, report.app_instance, report.unit);
-            self.usage.count(of, none, replaced.quantity);
+            self.usage.count(of, (none, replaced.quantity), replaced.charge);
+            if replaced.charge == UsageCharge::Billed {
+                self.count_entitled(replaced.project, report, (replaced.to, none, replaced.quantity));
+            }
             self.count_usage((tenant, replaced.project), &Used::replaced(report, replaced), true, to);
         }
         self.note_use(record);
@@ -47,11 +54,20 @@ impl State {
     /// Nothing can be reported any more for a month that ended too long ago.
     fn forget_old_months(&mut self, now: Instant) {
         let is_over = |month: Month| month.end().saturating_add(LATE_WINDOW) < now;
+        let before = self.usage.months.len();
         while let Some(oldest) = self.usage.months.first_entry() {
             if !is_over(oldest.key().0) {
                 break;
             }
             oldest.remove();
+        }
+        if self.usage.months.len() == before {
+            return;
+        }
+        for entitlement in self.entitlements.values_mut() {
+            while entitlement.months.first_entry().is_some_and(|oldest| is_over(*oldest.key())) {
+                entitlement.months.pop_first();
+            }
         }
     }
 

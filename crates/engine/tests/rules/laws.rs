@@ -204,6 +204,11 @@ fn histories_go_everywhere() {
         "attachment.made",
         "attachment.ended",
         "usage.recorded",
+        "usage.refused",
+        "entitlement.put",
+        "entitlement.deleted",
+        "entitlement.warned",
+        "app_policy.put",
     ];
     let mut missed: BTreeSet<&str> = Body::KINDS.iter().map(|(_, word)| *word).collect();
     missed.retain(|word| !elsewhere.contains(word));

@@ -21,6 +21,7 @@ mod custody;
 mod deadlines;
 mod devices;
 mod drawn;
+mod entitlements;
 mod explain;
 mod full_cluster;
 mod gangs;
@@ -66,6 +67,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         prepaid::CODES,
         apps::CODES,
         usage::CODES,
+        entitlements::CODES,
         LEDGER,
     ]
     .concat()

@@ -6,9 +6,11 @@ use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::ceiling::CeilingCommand;
 use super::claim::ClaimCommand;
+use super::entitlement::EntitlementCommand;
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
 use super::ledger::{InvoiceCommand, LedgerCommand, PaymentCommand, PeriodCommand, TaxCommand};
+use super::policy::PolicyCommand;
 use super::prepaid::PrepaidCommand;
 use super::quota::QuotaCommand;
 use super::rate::RateCommand;
@@ -76,6 +78,12 @@ pub(crate) enum RemoteCommand {
     /// Manage cost ceilings of projects and app instances
     #[command(subcommand)]
     Ceiling(CeilingCommand),
+    /// Limit how much of a usage unit may be used in a month
+    #[command(subcommand)]
+    Entitlement(EntitlementCommand),
+    /// Set policies about the usage of app runtimes, also from a file
+    #[command(subcommand)]
+    Policy(PolicyCommand),
     /// Issue, list and revoke tokens
     #[command(subcommand)]
     Token(TokenCommand),

@@ -12,6 +12,8 @@ pub(crate) enum UsageRecordCommand {
     Send(UsageSendArgs),
     /// Show a usage record by its ID
     Show(UsageShowArgs),
+    /// List the usage of a month that entitlements refused
+    Refused(UsageRefusedArgs),
 }
 
 #[derive(Debug, Args)]
@@ -91,6 +93,16 @@ pub(crate) struct UsageShowArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) source: Option<String>,
     /// Tenant of that token, or - for an operator [default: that of the token in use]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct UsageRefusedArgs {
+    /// Month as YYYY-MM [default: the present one]
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) month: Option<String>,
+    /// Only that of this tenant
     #[arg(long, value_name = "NAME")]
     pub(crate) tenant: Option<String>,
 }

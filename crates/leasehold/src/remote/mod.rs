@@ -10,6 +10,7 @@ mod child;
 mod claim;
 mod csv;
 mod details;
+mod entitlement;
 mod events;
 mod explain;
 mod failure;
@@ -26,6 +27,7 @@ mod node;
 mod pairs;
 mod patch;
 mod period;
+mod policy;
 mod prepaid;
 mod quota;
 mod quote;
@@ -82,6 +84,8 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         }
         RemoteCommand::Quota(command) => quota::run(session, command).await?,
         RemoteCommand::Ceiling(command) => ceiling::run(session, command).await?,
+        RemoteCommand::Entitlement(command) => entitlement::run(session, command).await?,
+        RemoteCommand::Policy(command) => policy::run(session, command).await?,
         RemoteCommand::Rate(command) => rate::run(session, command).await?,
         RemoteCommand::Token(command) => token::run(session, command).await?,
         RemoteCommand::Usage(args) => books::usage(session, *args).await?,

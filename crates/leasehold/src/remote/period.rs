@@ -83,6 +83,11 @@ fn drafts(drafts: &[InvoiceTotal]) -> Table {
     table
 }
 
+fn refused(paint: crate::term::Paint, count: u64) -> String {
+    let text = format!("{}, see `leasehold usage-record refused`", counted(count, "report"));
+    paint.paint(Style::Yellow, &text).to_string()
+}
+
 fn detail(session: &Session, period: &PeriodDetail) -> String {
     let paint = session.paint;
     let of = &period.period;
@@ -108,6 +113,7 @@ fn detail(session: &Session, period: &PeriodDetail) -> String {
         .maybe("settled through", (of.state == PeriodState::Open).then(|| to_the_second(period.settled_through)))
         .maybe("not settled yet", (period.hours_unsettled > 0).then(|| counted(period.hours_unsettled, "hour")))
         .maybe("disputes", disputes)
+        .maybe("refused usage", (period.refused_usage > 0).then(|| refused(paint, period.refused_usage)))
         .add("invoices", format!("{} issued, {} to be issued", of.invoices_issued, of.invoices_due))
         .text(paint);
     for one in missing {

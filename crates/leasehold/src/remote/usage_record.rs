@@ -7,11 +7,12 @@ use crate::cli::usage_record::{UsageRecordCommand, UsageReportArgs, UsageSendArg
 use crate::numbers::{counted, thousands};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
+use crate::table::{Align, Table};
 use crate::term;
 use crate::time_format::to_the_second;
 use leasehold_api::{
-    NewUsageRecord, NewUsageRecords, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord, UsageReports,
-    UsageResult, UsageResults,
+    NewUsageRecord, NewUsageRecords, RefusedUsageList, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord,
+    UsageReports, UsageResult, UsageResults,
 };
 use serde_json::Value;
 use std::io::Read;
@@ -27,6 +28,10 @@ pub(super) async fn usage_record(session: &Session, command: UsageRecordCommand)
         UsageRecordCommand::Report(args) => report(session, *args).await,
         UsageRecordCommand::Send(args) => send(session, args).await,
         UsageRecordCommand::Show(args) => show(session, args).await,
+        UsageRecordCommand::Refused(args) => {
+            let call = session.client.list_refused_usage().maybe("month", args.month).maybe("tenant", args.tenant);
+            session.show(call, |list| refused(session, list)).await
+        }
     }
 }
 
@@ -81,7 +86,7 @@ fn summary(results: &UsageResults) -> String {
     format!("{} accepted, {} refused\n", thousands(results.accepted), thousands(results.refused))
 }
 
-fn read_file(path: &Path) -> Result<String, Problem> {
+pub(super) fn read_file(path: &Path) -> Result<String, Problem> {
     let mut text = String::new();
     let read = if path == Path::new("-") {
         std::io::stdin().read_to_string(&mut text)
@@ -216,4 +221,39 @@ fn one(session: &Session, record: &UsageRecord) -> String {
         .maybe("supersedes", record.supersedes.as_ref())
         .maybe("superseded by", record.superseded_by)
         .text(session.paint)
+}
+
+fn refused(session: &Session, list: &RefusedUsageList) -> String {
+    if list.refused.is_empty() {
+        return format!("entitlements refused nothing in {}\n", list.month);
+    }
+    let headings = [
+        ("id", Align::Left),
+        ("source", Align::Left),
+        ("tenant", Align::Left),
+        ("project", Align::Left),
+        ("app instance", Align::Left),
+        ("quantity", Align::Right),
+        ("unit", Align::Left),
+        ("used", Align::Right),
+        ("limit", Align::Right),
+        ("accepted later", Align::Left),
+    ];
+    let mut table = Table::new(&headings).shrink_first(&["source", "app instance"]);
+    for one in &list.refused {
+        table.row([
+            one.id.clone(),
+            one.source.clone(),
+            one.tenant.clone(),
+            one.project.clone(),
+            one.app_instance.clone(),
+            one.quantity.clone(),
+            one.usage_unit.clone(),
+            one.used.clone(),
+            one.hard.clone(),
+            one.accepted_later.map_or_else(|| "no".into(), |sequence| format!("record {sequence}")),
+        ]);
+    }
+    let more = if list.has_more { "and more\n" } else { "" };
+    session.lines(&table).join("\n") + "\n" + more
 }

@@ -57,6 +57,9 @@ macro_rules! registry_kinds {
             | $crate::Body::AppInstanceDeleted(_)
             | $crate::Body::AttachmentMade(_)
             | $crate::Body::AttachmentEnded(_)
+            | $crate::Body::EntitlementPut(_)
+            | $crate::Body::EntitlementDeleted(_)
+            | $crate::Body::AppPolicyPut(_)
     };
 }
 
@@ -82,5 +85,7 @@ macro_rules! ledger_kinds {
             | $crate::Body::PrepaidChanged(_)
             | $crate::Body::PrepaidApplied(_)
             | $crate::Body::UsageRecorded(_)
+            | $crate::Body::UsageRefused(_)
+            | $crate::Body::EntitlementWarned(_)
     };
 }

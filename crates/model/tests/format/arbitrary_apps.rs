@@ -1,7 +1,7 @@
 //! Arbitrary records of the registry of app runtimes.
 
 use crate::arbitrary::{decimals, instants, names, u32s, u64s, words};
-use crate::arbitrary_ledger::currencies;
+use crate::arbitrary_ledger::{currencies, months};
 use leasehold_model::body::*;
 use leasehold_model::*;
 use proptest::collection::vec;
@@ -57,15 +57,13 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
         }),
         u64s().prop_map(|attachment| AttachmentEnded { attachment: AttachmentNo(attachment) }.into()),
         usage(),
+        entitlements(),
+        policies(),
     ]
     .boxed()
 }
 
-fn quantities() -> impl Strategy<Value = UnitQuantity> {
-    (0..=limits::USAGE_QUANTITY_MAX.0).prop_map(UnitQuantity)
-}
-
-fn usage() -> BoxedStrategy<Body> {
+fn reports() -> impl Strategy<Value = (UsageReport, UsageCharge, bool, Option<ReplacedUsage>)> {
     let who = (option::of(u32s().prop_map(TenantNo)), names(), names(), apps(), units());
     let what = (quantities(), instants(), instants(), any::<u128>(), any::<bool>());
     let lent =
@@ -81,8 +79,8 @@ fn usage() -> BoxedStrategy<Body> {
         attachment: control_plane.then_some(AttachmentNo(sequence)),
         charge,
     });
-    ((who, what, lent), (words(UsageCharge::ALL), any::<bool>(), option::of(replaced)))
-        .prop_map(|((who, what, lent), (charge, no_submitter, replaces))| {
+    ((who, what, lent), (words(UsageCharge::ALL), any::<bool>(), option::of(replaced))).prop_map(
+        |((who, what, lent), (charge, no_submitter, replaces))| {
             let (reporter, source, id, app_instance, unit) = who;
             let (quantity, from, to, correlation, control_plane) = what;
             let (attachment, allocation, supersedes) = lent;
@@ -101,7 +99,57 @@ fn usage() -> BoxedStrategy<Body> {
                 allocation,
                 supersedes,
             };
-            UsageRecorded { report, charge, no_submitter, replaces }.into()
+            (report, charge, no_submitter, replaces)
+        },
+    )
+}
+
+fn usage() -> BoxedStrategy<Body> {
+    let recorded = reports().prop_map(|(report, charge, no_submitter, replaces)| {
+        UsageRecorded { report, charge, no_submitter, replaces }.into()
+    });
+    recorded.boxed()
+}
+
+fn quantities() -> impl Strategy<Value = UnitQuantity> {
+    (0..=limits::USAGE_QUANTITY_MAX.0).prop_map(UnitQuantity)
+}
+
+fn entitlements() -> BoxedStrategy<Body> {
+    let scopes = || {
+        let of = (option::of(u32s().prop_map(ProjectNo)), option::of(apps()), units());
+        of.prop_map(|(project, app_instance, unit)| EntitlementScope { project, app_instance, unit })
+    };
+    let used = || (0..=1_u128 << 120).prop_map(UsedInMonth);
+    prop_oneof![
+        (scopes(), option::of(quantities()), option::of(quantities())).prop_map(|(of, soft, hard)| EntitlementPut {
+            of,
+            soft,
+            hard
+        }
+        .into()),
+        scopes().prop_map(|of| EntitlementDeleted { of }.into()),
+        (scopes(), months(), used(), quantities()).prop_map(|(of, month, used, soft)| EntitlementWarned {
+            of,
+            month,
+            used,
+            soft
+        }
+        .into()),
+        (reports(), scopes(), months(), used(), quantities()).prop_map(|((report, ..), of, month, used, hard)| {
+            UsageRefused { report, of, month, used, hard }.into()
+        }),
+    ]
+    .boxed()
+}
+
+fn policies() -> BoxedStrategy<Body> {
+    let lists = || option::of(vec(units(), 0..5).prop_map(|units| UnitList::new(units).expect("few units")));
+    let scopes = (app_types(), option::of(u32s().prop_map(TenantNo)), option::of(apps()))
+        .prop_map(|(app_type, tenant, app_instance)| PolicyScope { app_type, tenant, app_instance });
+    (scopes, u32s(), lists(), option::of(words(Attribution::ALL)), lists())
+        .prop_map(|(of, version, units, attribution, billed_work)| {
+            AppPolicyPut { of, version, units, attribution, billed_work }.into()
         })
         .boxed()
 }

@@ -30,7 +30,7 @@ fn exact() -> impl Strategy<Value = ExactSteps> {
         denominator: if denominator.is_zero() { Magnitude::from_digits(&[1]).expect("short") } else { denominator },
     })
 }
-fn months() -> impl Strategy<Value = Month> {
+pub(crate) fn months() -> impl Strategy<Value = Month> {
     (1970..=2553u32, 1..=12u32).prop_map(|(year, month)| Month::new(year, month).expect("in range"))
 }
 pub(crate) fn currencies() -> impl Strategy<Value = Currency> {

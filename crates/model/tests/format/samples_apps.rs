@@ -123,7 +123,74 @@ pub(super) fn bodies() -> Vec<Body> {
             residual: Residual::NONE,
         }
         .into(),
+        EntitlementPut {
+            of: EntitlementScope {
+                project: Some(ProjectNo(3)),
+                app_instance: Some(AppInstanceNo(300)),
+                unit: UnitNo(4),
+            },
+            soft: Some(UnitQuantity::of_whole(900_000)),
+            hard: Some(UnitQuantity::of_whole(1_000_000)),
+        }
+        .into(),
+        EntitlementDeleted {
+            of: EntitlementScope { project: None, app_instance: Some(AppInstanceNo(300)), unit: UnitNo(4) },
+        }
+        .into(),
+        EntitlementWarned {
+            of: project_scope(),
+            month: Month::new(2026, 1).expect("a month"),
+            used: UsedInMonth(900_001_000_000_000),
+            soft: UnitQuantity::of_whole(900_000),
+        }
+        .into(),
+        UsageRefused {
+            report: UsageReport {
+                reporter: None,
+                source: name("gateway"),
+                id: name("r-17"),
+                app_instance: AppInstanceNo(300),
+                unit: UnitNo(4),
+                quantity: UnitQuantity::of_whole(200),
+                from: NEW_YEAR,
+                to: NEW_YEAR,
+                correlation: 0x0b9f_4e9c_52d8_4a43,
+                control_plane: false,
+                attachment: None,
+                allocation: None,
+                supersedes: None,
+            },
+            of: project_scope(),
+            month: Month::new(2026, 1).expect("a month"),
+            used: UsedInMonth(999_900_000_000_000),
+            hard: UnitQuantity::of_whole(1_000_000),
+        }
+        .into(),
+        AppPolicyPut {
+            of: PolicyScope {
+                app_type: AppTypeNo(1),
+                tenant: Some(TenantNo(2)),
+                app_instance: Some(AppInstanceNo(300)),
+            },
+            version: 2,
+            units: Some(UnitList::new([UnitNo(4), UnitNo(5)]).expect("few units")),
+            attribution: Some(Attribution::Caller),
+            billed_work: None,
+        }
+        .into(),
+        AppPolicyPut {
+            of: PolicyScope { app_type: AppTypeNo(1), tenant: None, app_instance: None },
+            version: 1,
+            units: None,
+            attribution: None,
+            billed_work: Some(UnitList::new([UnitNo(0)]).expect("few units")),
+        }
+        .into(),
     ]
+}
+
+fn project_scope() -> EntitlementScope {
+    EntitlementScope { project: Some(ProjectNo(3)), app_instance: None, unit: UnitNo(4) }
 }
 
 /// With a field that was added to the kind after its first records were sealed.

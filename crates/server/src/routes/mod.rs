@@ -13,6 +13,7 @@ mod capacity;
 mod ceilings;
 mod claims;
 mod corrections;
+mod entitlements;
 mod events;
 mod explain;
 mod explain_entry;
@@ -29,6 +30,7 @@ mod operation;
 mod page;
 mod payments;
 mod periods;
+mod policies;
 mod prepaid;
 mod quotas;
 mod quote;
@@ -69,9 +71,10 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
-        ceilings::*, claims::*, corrections::*, events::*, explain::*, explain_entry::*, forecast::*, invoices::*,
-        keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*, prepaid::*, quotas::*, quote::*,
-        rates::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*, waste::*, windows::*,
+        ceilings::*, claims::*, corrections::*, entitlements::*, events::*, explain::*, explain_entry::*, forecast::*,
+        invoices::*, keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*, policies::*, prepaid::*,
+        quotas::*, quote::*, rates::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*,
+        waste::*, windows::*,
     };
 }
 

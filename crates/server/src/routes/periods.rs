@@ -113,6 +113,12 @@ fn disputes(books: &Books, caller: &Caller, of: Month) -> Result<Vec<String>, Pr
     Ok(found)
 }
 
+/// How many reports of usage were refused in a month.
+fn refused_usage(books: &Books, caller: &Caller, of: Month) -> Result<u64, Problem> {
+    let (found, _) = books.refused_usage(of, caller.tenant, limits::PAGE_MAX).map_err(|error| problem(&error))?;
+    Ok(found.len() as u64)
+}
+
 pub(super) async fn show_period(context: Context) -> Answer {
     let (of, caller) = (named_month(&context)?, context.caller().clone());
     let shown = consult(&context.app, context.caller(), move |app, books| {
@@ -142,6 +148,7 @@ pub(super) async fn show_period(context: Context) -> Answer {
             settled_through: When(settled),
             hours_unsettled: hours_between(from, now.min(of.end())),
             disputes: disputes(books, &caller, of)?,
+            refused_usage: refused_usage(books, &caller, of)?,
             drafts,
             as_of_size: books.size(),
             period,

@@ -4,6 +4,7 @@ mod one;
 mod resolve;
 
 pub(super) use one::show_usage_record;
+pub(super) use resolve::quantity;
 
 use crate::access::Caller;
 use crate::app::{App, problem as unsealed_problem};
@@ -17,7 +18,7 @@ use leasehold_books::KnownUsage;
 use leasehold_cell::{Reply, Sealed, Unsealed};
 use leasehold_engine::command::RecordUsage;
 use leasehold_engine::{Command, Refusal, Request, State};
-use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded};
+use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded, UsageRefused};
 use leasehold_model::{Identity, Name, Record};
 use resolve::{Source, resolve};
 use std::collections::BTreeMap;
@@ -93,6 +94,16 @@ fn read_usage(app: &App, sequence: u64) -> Result<(Record, UsageRecorded), Probl
     };
     let recorded = recorded.clone();
     Ok((record, recorded))
+}
+
+/// Usage that an entitlement refused.
+pub(super) fn read_refused(app: &App, sequence: u64) -> Result<(Record, UsageRefused), Problem> {
+    let record = crate::explain::decision::read(app, sequence)?;
+    let Body::UsageRefused(refused) = &record.body else {
+        return Err(codes::INTERNAL.problem("The books name a record that is no refused usage."));
+    };
+    let refused = refused.clone();
+    Ok((record, refused))
 }
 
 /// The record that a report supersedes, as the engine wants to know it.
@@ -190,8 +201,14 @@ fn answer_of(
         return again(before, id, sealed.sequence());
     }
     let record = sealed.first();
-    let Body::UsageRecorded(recorded) = &record.body else { unreachable!("usage was recorded") };
-    Ok(accepted(id, record.sequence, recorded, false))
+    match &record.body {
+        Body::UsageRecorded(recorded) => Ok(accepted(id, record.sequence, recorded, false)),
+        Body::UsageRefused(UsageRefused { of, month, used, hard, .. }) => {
+            let refusal = Refusal::EntitlementExceeded { of: *of, month: *month, used: *used, hard: *hard };
+            Err(refused(app, caller, &refusal))
+        }
+        body => unreachable!("{} was sealed for usage", body.word()),
+    }
 }
 
 /// Records each report by itself. One that the books have to know first is tried again.

@@ -23,6 +23,11 @@ fn every_kind_of_record_is_there() {
         "attachment.made",
         "attachment.ended",
         "usage.recorded",
+        "usage.refused",
+        "entitlement.put",
+        "entitlement.deleted",
+        "entitlement.warned",
+        "app_policy.put",
     ];
     for (_, kind) in Body::KINDS.iter().filter(|(_, kind)| !later.contains(kind)) {
         assert!(found.contains(kind), "no frozen journal holds {kind}");

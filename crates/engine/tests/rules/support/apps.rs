@@ -30,7 +30,7 @@ impl Story {
     pub(super) fn unit(&self, text: &str) -> UnitNo {
         self.world.state().unit_named(text).map_or(UnitNo(999), |unit| unit.number)
     }
-    fn app_type(&self, text: &str) -> AppTypeNo {
+    pub(super) fn app_type(&self, text: &str) -> AppTypeNo {
         self.world.state().app_type_named(text).map_or(AppTypeNo(99), |app| app.number)
     }
     pub(super) fn instance(&self, text: &str) -> AppInstanceNo {

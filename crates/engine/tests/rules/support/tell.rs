@@ -419,6 +419,13 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             let owner = if recorded.no_submitter { ", no submitter" } else { "" };
             format!("{} of {of} {}{replaced}{owner}", recorded.report.quantity, recorded.charge)
         }
+        Body::UsageRefused(refused) => {
+            format!("{} not entitled: {} of {} used", refused.report.quantity, refused.used, refused.hard)
+        }
+        Body::EntitlementWarned(warned) => {
+            format!("{} used in {}, more than {}", warned.used, warned.month, warned.soft)
+        }
+        Body::AppPolicyPut(put) => format!("policy version {}", put.version),
         Body::CeilingDeleted(gone) => format!("ceiling{} gone", app(gone.app_instance)),
         Body::RateCardPut(put) => format!("card {}{} from {}", put.card, of(state, put.pool), names.time(put.from)),
         Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),

@@ -1,16 +1,17 @@
 //! How stories report usage: `a use shared a/lab id=r1 unit=requests n=5 from=10 to=20`. With `by=op` or `by=b` another
 //! tenant's token reports, `old=r0` supersedes a record, `lent=0 alloc=7` is about a lent worker, `user=a/u` asked for it,
 //! and `known=3` says that the books had only three records. `cp` marks the control plane. `useall` reports several, all or
-//! none, with `+` between them.
+//! none, with `+` between them. `op entitle a/lab unit=requests soft=5 hard=8` limits a month, `on=shared` on an instance,
+//! `-` stands for no project; `unentitle` ends it. `op apppolicy slurm of=a on=own units=requests to=caller` sets a policy.
 
 use super::Story;
 use super::script::Line;
 use super::world::name;
-use leasehold_engine::command::{Command, RecordUsage};
-use leasehold_model::body::{Body, ReplacedUsage, UsageReport};
-use leasehold_model::{AllocationNo, AttachmentNo, TenantNo};
+use leasehold_engine::command::{Command, PutAppPolicy, PutEntitlement, RecordUsage};
+use leasehold_model::body::{Attribution, Body, EntitlementScope, PolicyScope, ReplacedUsage, UsageReport};
+use leasehold_model::{AllocationNo, AttachmentNo, TenantNo, UnitList};
 
-pub(super) const VERBS: &[&str] = &["use", "useall"];
+pub(super) const VERBS: &[&str] = &["use", "useall", "entitle", "unentitle", "apppolicy"];
 
 impl Story {
     /// What the books would say about the superseded record, if they have it.
@@ -63,9 +64,42 @@ impl Story {
         RecordUsage { tenant, project, user: option("user").map(|user| self.user(user)), report, replaces, known_to }
     }
 
+    fn entitled(&self, line: &Line<'_>) -> EntitlementScope {
+        EntitlementScope {
+            project: Some(line.words[0]).filter(|project| *project != "-").map(|project| self.project(project)),
+            app_instance: line.options.get("on").map(|on| self.instance(on)),
+            unit: self.unit(line.options.get("unit").copied().unwrap_or("requests")),
+        }
+    }
+
+    fn app_policy(&self, line: &Line<'_>) -> PutAppPolicy {
+        let option = |name: &str| line.options.get(name).copied();
+        let units = |text: &str| UnitList::new(text.split(',').map(|unit| self.unit(unit))).expect("few units");
+        PutAppPolicy {
+            of: PolicyScope {
+                app_type: self.app_type(line.words[0]),
+                tenant: option("of").map(|tenant| self.tenant(tenant)),
+                app_instance: option("on").map(|on| self.instance(on)),
+            },
+            units: option("units").map(units),
+            attribution: option("to").map(|to| match to {
+                "caller" => Attribution::Caller,
+                _ => Attribution::Owner,
+            }),
+        }
+    }
+
     pub(super) fn usage(&mut self, verb: &str, line: &Line<'_>) -> Command {
-        if verb == "use" {
-            return Command::RecordUsage(self.record_usage(line));
+        match verb {
+            "use" => return Command::RecordUsage(self.record_usage(line)),
+            "entitle" => {
+                let limit = |of: &str| line.number::<u64>(of).map(leasehold_model::UnitQuantity::of_whole);
+                let put = PutEntitlement { of: self.entitled(line), soft: limit("soft"), hard: limit("hard") };
+                return Command::PutEntitlement(put);
+            }
+            "unentitle" => return Command::DeleteEntitlement(self.entitled(line)),
+            "apppolicy" => return Command::PutAppPolicy(self.app_policy(line)),
+            _ => {}
         }
         let instance = line.words[0];
         let mut all = Vec::new();
