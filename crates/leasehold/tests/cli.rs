@@ -345,6 +345,7 @@ fn decisions_of_earlier_rules_are_recognised() {
         ("rules-3/gangs", 3),
         ("rules-4/reservations", 4),
         ("rules-5/prepaid", 5),
+        ("rules-6/apps", 6),
     ] {
         let folder = tempfile::tempdir().unwrap();
         copy(&frozen.join(journal).join("data"), folder.path());

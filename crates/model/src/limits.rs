@@ -121,12 +121,11 @@ pub const USAGE_SPAN_MAX: Span = Span::from_secs(366 * 86_400);
 pub const LATE_WINDOW: Span = Span::from_secs(35 * 86_400);
 /// The IDs of usage records that the engine remembers. Older ones are known to the books.
 pub const RECENT_USAGE_IDS: usize = 1_000_000;
-/// Usage records that are recorded together, all or none.
 /// Entitlements of a tenant.
 pub const ENTITLEMENTS_PER_TENANT_MAX: usize = 10_000;
 /// Refused usage that the engine remembers, so that it is sealed once however often it is sent.
 pub const REFUSED_USAGE_MAX: usize = 10_000;
-/// Usage records that are recorded together.
+/// Usage records that are recorded together, all or none.
 pub const USAGE_RECORDS_TOGETHER_MAX: usize = 1000;
 /// The records after which the amounts of a posting are out of date.
 pub const POSTING_RECORDS_MAX: u64 = 500_000;

@@ -2,10 +2,11 @@
 
 use crate::ledger::{compare_lines, same_lines};
 use crate::{books_of, check, compare_reserved};
-use leasehold_books::Keeper;
+use leasehold_books::{Dim, Keeper, Question};
 use leasehold_journal::{ReadOnly, RealDisk};
+use leasehold_meter::Window;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Body, LineKey, ProjectNo, Record};
+use leasehold_model::{Body, Instant, LineKey, ProjectNo, Record};
 use leasehold_oracle::ledger::{Audit, DueLine};
 use leasehold_sim::Dice;
 use std::collections::BTreeMap;
@@ -35,7 +36,7 @@ fn folders(rules: u32, at_least: usize) -> Vec<PathBuf> {
 
 #[test]
 fn the_books_of_frozen_journals_agree_with_the_accounts() {
-    for folder in folders(4, 15).into_iter().chain(folders(5, 10)) {
+    for folder in [folders(4, 15), folders(5, 10), folders(6, 7)].concat() {
         let records = records_in(&folder.join("data"));
         compare_reserved(&records).unwrap_or_else(|what| panic!("{}: {what}", folder.display()));
         let mut dice = Dice::new(records.len() as u64);
@@ -50,11 +51,55 @@ fn the_books_of_frozen_journals_agree_with_the_accounts() {
 #[test]
 fn the_ledgers_of_frozen_journals_agree_with_the_audit() {
     let mut postings = 0;
-    for folder in folders(5, 10) {
+    for folder in [folders(5, 10), folders(6, 7)].concat() {
         let checked = check_ledger(&records_in(&folder.join("data")));
         postings += checked.unwrap_or_else(|what| panic!("{}: {what}", folder.display()));
     }
-    assert!(postings > 100, "only {postings} postings");
+    assert!(postings > 200, "only {postings} postings");
+}
+
+/// Reported usage is what the records say that were not superseded.
+#[test]
+fn the_units_of_frozen_journals_agree_with_their_records() {
+    let mut reports = 0;
+    for folder in folders(6, 7) {
+        let records = records_in(&folder.join("data"));
+        for part in [records.len() / 2, records.len()] {
+            let checked = check_units(&records[..part]);
+            reports += checked.unwrap_or_else(|what| panic!("{}, {part} records: {what}", folder.display()));
+        }
+    }
+    assert!(reports > 80, "only {reports} reports");
+}
+
+/// Compares quantities by project, app instance and unit with the sums over all records. Returns the number of reports.
+fn check_units(records: &[Record]) -> Result<usize, String> {
+    let mut said = BTreeMap::new();
+    for record in records {
+        let Body::UsageRecorded(recorded) = &record.body else { continue };
+        let superseded = recorded.replaces.map(|old| said.remove(&old.sequence).ok_or("a record that nobody made"));
+        superseded.transpose()?;
+        said.insert(record.sequence, (record.identity.project.ok_or("usage without a project")?, recorded));
+    }
+    let mut theirs: BTreeMap<_, i128> = BTreeMap::new();
+    for (project, recorded) in said.values() {
+        let report = &recorded.report;
+        let key = (u64::from(project.0), report.app_instance.0, u64::from(report.control_plane));
+        let quantity = i128::try_from(report.quantity.in_line_parts()).map_err(|error| error.to_string())?;
+        *theirs.entry((key, report.unit, recorded.charge)).or_default() += quantity;
+    }
+    theirs.retain(|_, sum| *sum != 0);
+    let window = Window::new(Instant(0), Instant(u64::MAX / 2));
+    let question = Question::over(window, &[Dim::Project, Dim::AppInstance, Dim::ControlPlane]);
+    let ours = books_of(records).unit_usage(&question).map_err(|error| error.to_string())?;
+    let ours: BTreeMap<_, i128> = ours
+        .iter()
+        .map(|line| (((line.key[0], line.key[1], line.key[2]), line.unit, line.charge), line.quantity))
+        .collect();
+    if ours != theirs {
+        return Err(format!("reported usage\n  books {ours:?}\n  records {theirs:?}"));
+    }
+    Ok(said.len())
 }
 
 type Payer = (ProjectNo, Currency);

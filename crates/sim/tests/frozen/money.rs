@@ -303,12 +303,14 @@ fn line_key(key: &LineKey) -> Value {
     })
 }
 
-/// Later versions know other items. None of them is in these journals.
+/// Since rules version 6 there are lines of usage units. Later versions know other items; none of them is in these
+/// journals.
 #[allow(unreachable_patterns, clippy::match_wildcard_for_single_variants)]
-fn item(item: Item) -> Value {
+pub(crate) fn item(item: Item) -> Value {
     match item {
         Item::Class(class) => json!({ "class": class.0 }),
-        _ => panic!("an item that rules version 5 does not know"),
+        Item::Unit(unit) => json!({ "unit": unit.0 }),
+        _ => panic!("an item that rules version 6 does not know"),
     }
 }
 
@@ -325,10 +327,11 @@ fn account(account: Account) -> Value {
         }
         Account::Invoiced(of) | Account::TenantPrepaid(of) => json!([word, "tenant", of.0]),
         Account::Revenue(of) => json!([word, "class", of.0]),
+        Account::UnitRevenue(of) => json!([word, "unit", of.0]),
         Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss | Account::ExpiredCredits => {
             json!([word])
         }
-        _ => panic!("an account that rules version 5 does not know"),
+        _ => panic!("an account that rules version 6 does not know"),
     }
 }
 

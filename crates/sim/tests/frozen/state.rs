@@ -1,7 +1,8 @@
 //! The state in the fields of rules version 3, field by field: a field that is added later does not show here.
-//! Journals of rules version 4 show more (`further.rs`), and those of version 5 the ledger (`money.rs`).
+//! Journals of rules version 4 show more (`further.rs`), those of version 5 the ledger (`money.rs`), and those of version 6
+//! app runtimes (`apps.rs`).
 
-use crate::{further, money};
+use crate::{apps, further, money};
 use leasehold_engine::{Allocation, CapacitySplit, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{
@@ -20,6 +21,9 @@ pub(crate) fn view(state: &State, rules: u32) -> Value {
     }
     if rules >= 5 {
         money::extend(&mut view, state);
+    }
+    if rules >= 6 {
+        apps::extend(&mut view, state);
     }
     view
 }
