@@ -3,6 +3,7 @@
 use crate::custody::Claimer;
 use crate::holder::identity;
 use crate::reservation::Reservation;
+use leasehold_model::AttachmentNo;
 use leasehold_model::body::AllocationSubmitted;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AllocationState, AttemptEnd, Identity, Instant, LeaseNo, Name, NodeNo, ProjectNo,
@@ -95,6 +96,13 @@ impl Allocation {
             on_hold: None,
             reservation: None,
         })
+    }
+
+    /// The attachment on whose account it runs, and the project that pays. What was submitted before rules version 6
+    /// could name any, and was not lent anything.
+    pub(crate) fn lent(&self) -> Option<(AttachmentNo, ProjectNo)> {
+        let (attachment, source) = (self.spec.attachment?, self.spec.source_project?);
+        (source == self.payer && source != self.project).then_some((attachment, source))
     }
 
     /// The identity that its records carry.

@@ -10,6 +10,9 @@ use leasehold_model::{
 };
 use std::collections::BTreeMap;
 
+/// The rules version from which numbers of attachments are above all that were named before.
+pub(crate) const ATTACHMENTS_ABOVE_ALL: u32 = 7;
+
 /// The rules version from which what is lent counts on the project that lends it.
 pub(crate) const PAYERS_COUNT: u32 = 6;
 
@@ -99,6 +102,11 @@ pub(crate) struct Apps {
 impl Apps {
     pub(crate) fn note_instance(&mut self, number: AppInstanceNo) {
         self.next_instance = self.next_instance.max(number.0.saturating_add(1));
+    }
+
+    /// New attachments get numbers above all that records name.
+    pub(crate) fn note_attachment(&mut self, number: AttachmentNo) {
+        self.next_attachment = self.next_attachment.max(number.0.saturating_add(1));
     }
 
     /// Whether another instance has the name: of the tenant or, for one of the platform, of the platform.

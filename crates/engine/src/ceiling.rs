@@ -265,7 +265,6 @@ impl State {
     /// Records the app instance of a new lease, and reserves its cost.
     pub(crate) fn count_cost(&mut self, lease: &Lease, granted: &Granted, to: &mut impl Follower) {
         if let Some(app) = granted.app_instance {
-            self.apps.note_instance(app);
             self.ceilings.set_app(lease.number, app);
         }
         self.reserve_cost(lease, to);

@@ -197,7 +197,7 @@ impl Draft<'_> {
         let tenant = found.ok_or(Refusal::UnknownAttachment { attachment })?.tenant;
         let waiting: Vec<(AllocationNo, Identity)> = state
             .allocations_after(None)
-            .filter(|waiting| waiting.spec.attachment == Some(attachment) && waiting.state.is_queued())
+            .filter(|waiting| waiting.lent().is_some_and(|lent| lent.0 == attachment) && waiting.state.is_queued())
             .map(|waiting| (waiting.number, waiting.identity()))
             .collect();
         self.emit(Some(tenant), AttachmentEnded { attachment }, |_| {});

@@ -89,8 +89,8 @@ impl Draft<'_> {
                 correlation: spec.correlation,
                 allocation: Some(number),
                 app_instance: spec.app_instance,
-                attachment: spec.attachment,
-                source_project: spec.source_project,
+                attachment: waits.lent().map(|lent| lent.0),
+                source_project: waits.lent().map(|lent| lent.1),
                 over_soft: gang.terms.over_soft.clone(),
                 capped_by,
                 profile: spec.profile.filter(|_| weighing.is_some()),
@@ -120,9 +120,7 @@ impl Draft<'_> {
             // It had all the time that it requested.
             AttemptEnd::Walltime => failed(allocation, end),
             // Nobody pays for another attempt.
-            _ if found.spec.attachment.is_some_and(|lent| self.state().attachment(lent).is_none()) => {
-                failed(allocation, end)
-            }
+            _ if found.lent().is_some_and(|lent| self.state().attachment(lent.0).is_none()) => failed(allocation, end),
             _ if found.checkpointed => AllocationSuspended { allocation, end }.into(),
             _ if found.spec.requeue && found.requeues < self.state().requeue_limit(found) => {
                 AllocationRequeued { allocation, end }.into()

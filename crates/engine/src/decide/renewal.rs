@@ -61,7 +61,7 @@ impl Draft<'_> {
         }
         // Renewals cannot extend an attempt past its walltime.
         let of = lease.of.and_then(|number| self.state().allocation(number));
-        if let Some(attachment) = of.and_then(|found| found.spec.attachment)
+        if let Some((attachment, _)) = of.and_then(Allocation::lent)
             && self.state().attachment(attachment).is_none()
         {
             return Err(Refusal::AttachmentEnded { attachment });

@@ -2,12 +2,12 @@
 
 use super::State;
 use super::fold::put;
-use crate::apps::{AppInstance, AppType, Attachment, EndedAttachment, UnitPrice};
+use crate::apps::{ATTACHMENTS_ABOVE_ALL, AppInstance, AppType, Attachment, EndedAttachment, UnitPrice};
 use crate::follow::Follower;
 use leasehold_model::app::FIRST_SITE_UNIT;
 use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut, UsageUnitPut};
 use leasehold_model::limits::LATE_WINDOW;
-use leasehold_model::{AppInstanceNo, AppTypeNo, AttachmentNo, HolderScope, Instant, Record};
+use leasehold_model::{AllocationSpec, AppInstanceNo, AppTypeNo, AttachmentNo, Body, HolderScope, Instant, Record};
 
 impl State {
     pub(super) fn fold_usage_unit(&mut self, put: &UsageUnitPut) -> Result<(), &'static str> {
@@ -63,11 +63,13 @@ impl State {
 
     pub(super) fn fold_attachment(&mut self, record: &Record, made: &AttachmentMade) -> Result<(), &'static str> {
         let AttachmentMade { attachment: number, app_instance, source_project, allocation } = made.clone();
-        if number.0 != self.apps.next_attachment {
+        let is_next = number.0 == self.apps.next_attachment;
+        let is_known = self.apps.attachments.contains_key(&number) || self.apps.ended.contains_key(&number);
+        if is_known || (!is_next && self.follows_rules(ATTACHMENTS_ABOVE_ALL)) {
             return Err("the number of an attachment is out of order");
         }
         let tenant = self.app_instance(app_instance).ok_or("no such app instance")?.tenant;
-        self.apps.next_attachment += 1;
+        self.apps.note_attachment(number);
         let made_at = record.stamp;
         let attachment = Attachment { number, tenant, app_instance, source_project, allocation, made_at };
         self.apps.attachments.insert(number, attachment);
@@ -80,5 +82,38 @@ impl State {
         self.apps.ended.retain(|_, ended| ended.at.saturating_add(LATE_WINDOW) >= at);
         self.apps.ended.insert(number, EndedAttachment { tenant, app_instance, at });
         Ok(())
+    }
+
+    /// Numbers that records name are never given to new app instances and attachments. Before there was a registry any
+    /// number was accepted.
+    pub(super) fn note_numbers(&mut self, body: &Body) {
+        let of_spec = |spec: &AllocationSpec| (spec.app_instance, spec.attachment);
+        let (app_instance, attachment) = if let Body::Granted(granted) = body {
+            (granted.app_instance, granted.attachment)
+        } else if let Body::AllocationSubmitted(submitted) = body {
+            of_spec(&submitted.spec)
+        } else if let Body::AllocationChanged(changed) = body {
+            of_spec(&changed.spec)
+        } else if let Body::AllocationDenied(denied) = body {
+            of_spec(&denied.spec)
+        } else if let Body::Denied(denied) = body {
+            (denied.particulars.app_instance, None)
+        } else if let Body::CeilingPut(put) = body {
+            (put.app_instance, None)
+        } else if let Body::QuotaPut(put) = body
+            && let Some(HolderScope::One(app)) = put.scope.further.app_instance
+        {
+            (Some(app), None)
+        } else if let Body::TokenIssued(issued) = body {
+            (issued.scope.app_instances.iter().copied().max(), None)
+        } else {
+            return;
+        };
+        if let Some(app_instance) = app_instance {
+            self.apps.note_instance(app_instance);
+        }
+        if let Some(attachment) = attachment {
+            self.apps.note_attachment(attachment);
+        }
     }
 }

@@ -109,6 +109,9 @@ impl State {
 
     fn fold_body(&mut self, record: &Record, to: &mut impl Follower) -> Folded {
         let stamp = record.stamp;
+        if !self.follows_rules(PAYERS_COUNT) {
+            self.note_numbers(&record.body);
+        }
         match &record.body {
             Body::Genesis(genesis) => {
                 if record.sequence != 0 {

@@ -52,6 +52,7 @@ mod teardown;
 mod tenancy;
 mod timers;
 mod tokens;
+mod upgrades;
 mod usage;
 mod windows;
 

@@ -98,7 +98,12 @@ pub(crate) fn extend_books(view: &mut Value, books: &Books, records: &[Record]) 
     let used = books.unit_usage(&Question::over(window, &dims)).expect("reported usage");
     view["unit_usage"] = used.iter().map(unit_line).collect();
     view["unit_series"] = (0..).map_while(|number| books.unit_series(number)).map(series).collect();
-    let (count, without_submitter) = books.usage_records();
+    let reported = records.iter().filter_map(|record| match &record.body {
+        Body::UsageRecorded(recorded) => Some(recorded.no_submitter),
+        _ => None,
+    });
+    let (mut count, mut without_submitter) = (0_u64, 0_u64);
+    reported.for_each(|is_without| (count, without_submitter) = (count + 1, without_submitter + u64::from(is_without)));
     view["usage_records"] = json!([count, without_submitter, books.usage_ids()]);
     view["usage_ids"] = records.iter().filter_map(|record| usage_id(books, record)).collect();
     let question = EntryQuestion { limit: usize::MAX, ..EntryQuestion::default() };

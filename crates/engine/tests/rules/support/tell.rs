@@ -24,7 +24,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(super) fn read_time(&mut self, text: &str) -> Instant {
+    pub(crate) fn read_time(&mut self, text: &str) -> Instant {
         let (at, by_clock) = read_time(text);
         self.by_clock |= by_clock;
         at
