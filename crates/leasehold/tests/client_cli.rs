@@ -11,6 +11,8 @@ mod ceiling;
 #[path = "client_cli/claims.rs"]
 mod claims;
 mod common;
+#[path = "client_cli/usage_record.rs"]
+mod entitlement;
 #[path = "client_cli/example.rs"]
 mod example;
 #[path = "client_cli/explain.rs"]
@@ -25,7 +27,6 @@ mod quota;
 mod scrub;
 #[path = "client_cli/select.rs"]
 mod select;
-#[path = "client_cli/usage_record.rs"]
 mod usage_record;
 #[path = "client_cli/windows.rs"]
 mod windows;

@@ -3,10 +3,10 @@
 use super::{Daemon, refuses, tells};
 use serde_json::{Value, json};
 
-const STORY: &str = "0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10";
+pub(super) const STORY: &str = "0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10";
 
 /// A runtime of lattice, with a price for requests.
-fn daemon() -> Daemon {
+pub(super) fn daemon() -> Daemon {
     let daemon = Daemon::with_cluster();
     daemon.run("unit price requests 0.5").ok();
     daemon.run("app create serving --origin internal --unit requests --unit uptime_hours").ok();
@@ -15,7 +15,7 @@ fn daemon() -> Daemon {
 }
 
 /// A minute of the past as the daemon sees it, in seconds before now.
-fn ago(daemon: &Daemon, seconds: i64) -> String {
+pub(super) fn ago(daemon: &Daemon, seconds: i64) -> String {
     let now = daemon.json("usage --from 1m")["as_of"].as_str().expect("a time").to_owned();
     let now: leasehold_api::When = now.parse().expect("a time");
     let at = leasehold_model::Instant(now.0.0 - u64::try_from(seconds).expect("small") * 1_000_000_000);

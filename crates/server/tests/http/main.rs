@@ -15,6 +15,7 @@ mod claims;
 mod clock;
 mod conform;
 mod empty_nodes;
+mod entitlements;
 mod evictions;
 mod explain;
 mod fairness;

@@ -11,13 +11,13 @@ const PATH: &str = "/api/v1/usage-records";
 const STORY: &str = "0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10";
 
 /// A runtime `dev` of physics-main, and the token `adapter` of its operator. A request costs 0.005 EUR, a job-hour 0.25.
-struct Reporting {
-    ledger: Ledger,
+pub(crate) struct Reporting {
+    pub(crate) ledger: Ledger,
     token: String,
 }
 
 impl Reporting {
-    async fn open() -> Self {
+    pub(crate) async fn open() -> Self {
         let ledger = Ledger::open().await;
         let world = &ledger.world;
         for (unit, price) in [("requests", "0.005"), ("job_hours", "0.25")] {
@@ -35,7 +35,7 @@ impl Reporting {
         Self { ledger, token }
     }
 
-    async fn post(&self, body: &Value) -> Answer {
+    pub(crate) async fn post(&self, body: &Value) -> Answer {
         self.ledger.world.send(Some(&self.token), Method::Post, PATH, Some(body.clone())).await
     }
 
@@ -52,7 +52,7 @@ impl Reporting {
 }
 
 /// A record that is complete: ten requests between 21:30 and 21:40.
-fn record(id: &str, more: Value) -> Value {
+pub(crate) fn record(id: &str, more: Value) -> Value {
     let mut record = json!({
         "id": id, "org_id": "physics", "project_id": "physics-main", "app_instance_id": "dev", "app_slug": "slurm",
         "operating_mode": "tenant_dedicated", "control_plane_scope": "project", "runtime_backend": "slurm",
