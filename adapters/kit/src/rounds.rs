@@ -29,7 +29,12 @@ pub trait Runtime {
     const BACKEND: RuntimeBackend;
 
     /// Reads what there is to report.
-    async fn look(&mut self, memory: &Self::Memory, times: Times, anchors: &Anchors) -> Result<Look<Self::Memory>, Problem>;
+    async fn look(
+        &mut self,
+        memory: &Self::Memory,
+        times: Times,
+        anchors: &Anchors,
+    ) -> Result<Look<Self::Memory>, Problem>;
 }
 
 /// The instants that a look depends on.
@@ -218,15 +223,15 @@ impl<R: Runtime> Rounds<'_, R> {
 }
 
 fn told(error: &Error) -> Problem {
-    let text = error.to_string();
-    let (what, advice) = match text.split_once("; ") {
-        Some((what, advice)) => (what, Some(advice)),
-        None => (text.as_str(), None),
+    let text = match error {
+        // Its code is added below.
+        Error::Problem(problem) => problem.detail.clone(),
+        Error::Transport { .. } | Error::Protocol { .. } => error.to_string(),
     };
-    let problem = Problem::coded(error.code().to_owned(), what);
-    match advice {
-        Some(advice) => problem.advice(advice),
-        None => problem,
+    let code = error.code().to_owned();
+    match text.split_once("; ") {
+        Some((what, advice)) => Problem::coded(code, what).advice(advice),
+        None => Problem::coded(code, text),
     }
 }
 

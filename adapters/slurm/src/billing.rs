@@ -22,13 +22,7 @@ pub(crate) fn drafts(
     drafts.collect()
 }
 
-fn of_run(
-    slurm: &SlurmSection,
-    anchors: &Anchors,
-    begin: Instant,
-    run: &Run,
-    comment: Option<&String>,
-) -> Vec<Draft> {
+fn of_run(slurm: &SlurmSection, anchors: &Anchors, begin: Instant, run: &Run, comment: Option<&String>) -> Vec<Draft> {
     let Life::Finished { start, end, seconds, allocated } = run.life else { return Vec::new() };
     // A unit of time needs time; runs that failed at once have none.
     if seconds == 0 || end <= start || Instant::from_secs(end) <= begin {

@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn mistakes_are_named() {
         let unknown = read("leasehold:\n  app_instnce: x\n").unwrap_err();
-        assert!(unknown.contains("slurm.yaml:2") && unknown.contains("did you mean `app_instance`"), "{unknown}");
+        assert!(unknown.contains("at line 2") && unknown.contains("did you mean `app_instance`"), "{unknown}");
         let misplaced = read("cluster: box\n").unwrap_err();
         assert!(misplaced.contains("it belongs under `slurm`"), "{misplaced}");
         let unit = read("slurm: { units: [gpus] }\n").unwrap_err();

@@ -28,10 +28,19 @@ pub(crate) struct Run {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Life {
     /// It waits, or it ended without having run.
-    NeverStarted { over: bool },
+    NeverStarted {
+        over: bool,
+    },
     /// It runs, or its end is not known yet.
-    Unfinished { start: u64 },
-    Finished { start: u64, end: u64, seconds: u64, allocated: Allocated },
+    Unfinished {
+        start: u64,
+    },
+    Finished {
+        start: u64,
+        end: u64,
+        seconds: u64,
+        allocated: Allocated,
+    },
 }
 
 /// Reads the whole output, or nothing: a line that does not fit means that it was cut off, or is of another version.
@@ -44,7 +53,10 @@ pub(crate) fn parse(text: &str, cluster: &str) -> Result<Vec<Run>, String> {
     if !text.ends_with('\n') {
         return Err("the output of sacct was cut off in the middle of a line".into());
     }
-    lines.enumerate().map(|(place, line)| row(line, cluster).map_err(|why| format!("row {}: {why}", place + 1))).collect()
+    lines
+        .enumerate()
+        .map(|(place, line)| row(line, cluster).map_err(|why| format!("row {}: {why}", place + 1)))
+        .collect()
 }
 
 fn row(line: &str, cluster: &str) -> Result<Run, String> {
@@ -97,7 +109,10 @@ mod tests {
     use super::*;
 
     fn table(rows: &[&str]) -> String {
-        std::iter::once(COLUMNS.join("|")).chain(rows.iter().map(|row| (*row).to_owned())).map(|row| row + "\n").collect()
+        std::iter::once(COLUMNS.join("|"))
+            .chain(rows.iter().map(|row| (*row).to_owned()))
+            .map(|row| row + "\n")
+            .collect()
     }
 
     #[track_caller]

@@ -126,10 +126,8 @@ mod tests {
         let ended = format!("9|14|COMPLETED|a|u|p|{}|{}|9|cpu=1", now - 100, now - 91);
         let memory = after(&window, &runs(&[&open, waiting, &ended]));
         assert_eq!(missing(&memory, &runs(&[&open, waiting])), []);
-        let expected = [
-            Open { job: "12".into(), since: now - 12 * DAY },
-            Open { job: "13".into(), since: now - 10 * DAY },
-        ];
+        let expected =
+            [Open { job: "12".into(), since: now - 12 * DAY }, Open { job: "13".into(), since: now - 10 * DAY }];
         assert_eq!(missing(&memory, &[]), expected);
     }
 }
