@@ -54,12 +54,6 @@ struct Parcel {
     version: u32,
 }
 
-/// What an answer means for a parcel.
-enum Next {
-    Settled,
-    Again(Parcel),
-}
-
 pub(crate) struct Delivery<'a, M> {
     pub(crate) client: &'a Client,
     pub(crate) directory: &'a StateDirectory,
@@ -109,15 +103,13 @@ impl<M> Delivery<'_, M> {
         };
         let mut again = Vec::new();
         for (parcel, result) in batch.into_iter().zip(results) {
-            match self.handle(parcel, result).await? {
-                Next::Settled => {}
-                Next::Again(parcel) => again.push(parcel),
-            }
+            again.extend(self.handle(parcel, result).await?);
         }
         Ok(again)
     }
 
-    async fn handle(&mut self, mut parcel: Parcel, result: UsageResult) -> Result<Next, Halt> {
+    /// Deals with the answer. Returns the parcel if it has to be sent again.
+    async fn handle(&mut self, mut parcel: Parcel, result: UsageResult) -> Result<Option<Parcel>, Halt> {
         let UsageResult { status, accepted, problem } = result;
         if let Some(accepted) = accepted {
             if accepted.repeated {
@@ -126,16 +118,16 @@ impl<M> Delivery<'_, M> {
             let of = if parcel.version > 1 { &mut self.tally.corrected } else { &mut self.tally.recorded };
             *of += 1;
             self.settle(&parcel, parcel.version, false);
-            return Ok(Next::Settled);
+            return Ok(None);
         }
         let Some(problem) = problem else {
             self.tally.postponed += 1;
-            return Ok(Next::Settled);
+            return Ok(None);
         };
         if is_temporary(status, &problem) {
             tracing::warn!(id = parcel.draft.id(parcel.version), "postponed: {}", problem.detail);
             self.tally.postponed += 1;
-            return Ok(Next::Settled);
+            return Ok(None);
         }
         if problem.code == "usage_id_taken" {
             return self.taken(parcel, &problem).await;
@@ -147,15 +139,15 @@ impl<M> Delivery<'_, M> {
                 if self.unknown_users.insert(user.clone()) {
                     tracing::warn!(user, "is no user of the tenant; the usage is reported without a user");
                 }
-                return Ok(Next::Again(parcel));
+                return Ok(Some(parcel));
             }
         }
         self.refuse(&parcel, &problem)?;
-        Ok(Next::Settled)
+        Ok(None)
     }
 
     /// The version was recorded before. It counts unless a later one superseded it.
-    async fn repeated(&mut self, mut parcel: Parcel) -> Result<Next, Halt> {
+    async fn repeated(&mut self, mut parcel: Parcel) -> Result<Option<Parcel>, Halt> {
         let shown = self.client.show_usage_record(parcel.draft.id(parcel.version)).await?;
         let next = match shown.superseded_by {
             None => None,
@@ -164,15 +156,15 @@ impl<M> Delivery<'_, M> {
         };
         if next.is_some() {
             parcel.version += 1;
-            return Ok(Next::Again(parcel));
+            return Ok(Some(parcel));
         }
         self.tally.repeated += 1;
         self.settle(&parcel, parcel.version, false);
-        Ok(Next::Settled)
+        Ok(None)
     }
 
     /// The version was recorded with other content, so that the next one is due.
-    async fn taken(&mut self, mut parcel: Parcel, problem: &Answered) -> Result<Next, Halt> {
+    async fn taken(&mut self, mut parcel: Parcel, problem: &Answered) -> Result<Option<Parcel>, Halt> {
         let id = parcel.draft.id(parcel.version);
         let from = self.existing(&id).await?.map(|record| record.from);
         if from != parcel.draft.record.from || parcel.version >= VERSIONS_MAX {
@@ -180,10 +172,10 @@ impl<M> Delivery<'_, M> {
                           runtime numbers its work anew, give it a new name in `cluster`.";
             let answer = json!({ "code": "id_of_other_usage", "detail": detail, "answer": problem });
             self.refuse(&parcel, &answer)?;
-            return Ok(Next::Settled);
+            return Ok(None);
         }
         parcel.version += 1;
-        Ok(Next::Again(parcel))
+        Ok(Some(parcel))
     }
 
     async fn existing(&self, id: &str) -> Result<Option<leasehold_client::api::UsageRecord>, Error> {

@@ -36,9 +36,9 @@ pub(crate) fn drafts(ray: &RaySection, anchors: &Anchors, times: Times, memory: 
 /// The units of a thing, each with how many ten-thousandths of it count.
 fn units(ray: &RaySection, kind: &Kind) -> Vec<(&'static str, u64)> {
     let of_node = |unit: &NodeUnit, resources: &crate::answer::Resources| match unit {
-        NodeUnit::UptimeHours => ("uptime_hours", RESOURCE_PARTS),
-        NodeUnit::GpuHours => ("gpu_hours", resources.gpus),
-        NodeUnit::CpuHours => ("cpu_hours", resources.cpus),
+        NodeUnit::Uptime => ("uptime_hours", RESOURCE_PARTS),
+        NodeUnit::Gpus => ("gpu_hours", resources.gpus),
+        NodeUnit::Cpus => ("cpu_hours", resources.cpus),
     };
     match kind {
         Kind::Head { resources } => ray.head.iter().map(|unit| of_node(unit, resources)).collect(),

@@ -28,6 +28,9 @@ pub(crate) struct RaySection {
     pub(crate) dashboard: String,
     #[serde(deserialize_with = "span")]
     pub(crate) timeout: Span,
+    /// If the dashboard does not answer for so long, what was seen has ended.
+    #[serde(deserialize_with = "span")]
+    pub(crate) gone_after: Span,
     /// What is reported of the head node, as usage of the control plane.
     pub(crate) head: Vec<NodeUnit>,
     /// What is reported of the other nodes.
@@ -49,8 +52,9 @@ impl Default for RaySection {
             cluster: String::new(),
             dashboard: "http://127.0.0.1:8265".into(),
             timeout: Span::from_secs(30),
-            head: vec![NodeUnit::UptimeHours],
-            workers: vec![NodeUnit::UptimeHours],
+            gone_after: Span::from_secs(3600),
+            head: vec![NodeUnit::Uptime],
+            workers: vec![NodeUnit::Uptime],
             jobs: vec![JobUnit::JobHours],
             project_key: "project".into(),
             projects: BTreeMap::new(),
@@ -62,12 +66,14 @@ impl Default for RaySection {
 
 /// What is reported of a node. Each is the time that it was up, times something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum NodeUnit {
-    UptimeHours,
+    #[serde(rename = "uptime_hours")]
+    Uptime,
     /// Times its GPUs, as Ray counts them.
-    GpuHours,
-    CpuHours,
+    #[serde(rename = "gpu_hours")]
+    Gpus,
+    #[serde(rename = "cpu_hours")]
+    Cpus,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
@@ -118,7 +124,7 @@ mod tests {
             config.check().map(|()| config)
         };
         let example = include_str!("../../../packaging/ray.example.yaml");
-        assert_eq!(read(example).unwrap().ray.workers, [NodeUnit::UptimeHours, NodeUnit::GpuHours]);
+        assert_eq!(read(example).unwrap().ray.workers, [NodeUnit::Uptime, NodeUnit::Gpus]);
         let misplaced = read("dashboard: http://x\n").unwrap_err();
         assert!(misplaced.contains("it belongs under `ray`"), "{misplaced}");
         let label =

@@ -67,13 +67,23 @@ impl Runtime for Ray<'_> {
 
     async fn look(&mut self, memory: &Memory, times: Times, anchors: &Anchors) -> Result<Look<Memory>, Problem> {
         // The clock was read before the dashboard is asked: what is alive in the answer was alive then.
-        let seen = self.dashboard.look(!self.config.ray.jobs.is_empty()).await?;
+        let ray = &self.config.ray;
+        let looked = self.dashboard.look(!ray.jobs.is_empty()).await;
         let mut memory = memory.clone();
         if times.since.is_some() {
             memory.forget_reported();
         }
-        memory.see(&seen, times.now);
-        let drafts = billing::drafts(&self.config.ray, anchors, times, &memory);
+        match looked {
+            Ok(seen) => memory.see(&seen, times.now),
+            // The last part of an hour must not wait for a cluster that never comes back. If it does come back, the
+            // time in between is added by a correction.
+            Err(problem) if memory.is_given_up(times.now, ray.gone_after) => {
+                tracing::warn!("reporting what was last seen of the cluster: {problem}");
+                memory.all_gone();
+            }
+            Err(problem) => return Err(problem),
+        }
+        let drafts = billing::drafts(ray, anchors, times, &memory);
         let (memory_if_postponed, settled_before) = (memory.clone(), Instant(times.now.0.saturating_sub(SETTLED_NS)));
         memory.reported();
         Ok(Look { drafts, memory, memory_if_postponed, settled_before })

@@ -4,7 +4,7 @@
 //! Ray says so, or else when it was last seen alive: time that nobody saw is not billed.
 
 use crate::answer::{Kind, Life, Seen};
-use leasehold_model::Instant;
+use leasehold_model::{Instant, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,12 +25,16 @@ pub(crate) struct Thing {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Memory {
     pub(crate) things: BTreeMap<String, Thing>,
+    /// When the dashboard last answered.
+    #[serde(default)]
+    looked_ms: u64,
 }
 
 impl Memory {
     /// Takes in a complete answer.
     pub(crate) fn see(&mut self, seen: &[Seen], now: Instant) {
         let now_ms = now.0 / 1_000_000;
+        self.looked_ms = now_ms;
         for one in seen {
             let Seen { id, kind, start_ms, life } = one;
             let start_ms = *start_ms;
@@ -54,6 +58,20 @@ impl Memory {
         }
         // What has ended, was reported and is no longer shown has nothing to say any more.
         self.things.retain(|id, thing| shown.contains(id) || thing.reported_ms < thing.until_ms);
+    }
+
+    /// Whether the dashboard has not answered for so long that nothing more is expected of what was seen, and something
+    /// of it is still to be reported.
+    pub(crate) fn is_given_up(&self, now: Instant, after: Span) -> bool {
+        let silent_ms = (now.0 / 1_000_000).saturating_sub(self.looked_ms);
+        silent_ms >= after.0 / 1_000_000 && self.things.values().any(|thing| thing.reported_ms < thing.until_ms)
+    }
+
+    /// Everything ended when it was last seen alive.
+    pub(crate) fn all_gone(&mut self) {
+        for thing in self.things.values_mut() {
+            thing.ended = true;
+        }
     }
 
     /// Notes that everything that was due has been reported.
@@ -123,6 +141,24 @@ mod tests {
         check(&[(DAY + 90, alive), (DAY + HOUR_MS, ended)], DAY + 90, DAY + 90);
         // Never seen alive, and nobody says until when it lived.
         check(&[(DAY + 9 * HOUR_MS, Some(Life::Gone))], DAY + 10, DAY + 10);
+    }
+
+    #[test]
+    fn a_cluster_that_does_not_answer_is_given_up_once_and_goes_on_if_it_returns() {
+        let (hour, at) = (Span::from_secs(3600), |ms: u64| Instant(ms * 1_000_000));
+        let mut memory = Memory::default();
+        assert!(!memory.is_given_up(at(DAY), hour), "nothing was seen");
+        memory.see(&[head(Life::Alive)], at(DAY + 50));
+        assert!(!memory.is_given_up(at(DAY + HOUR_MS), hour));
+        assert!(memory.is_given_up(at(DAY + HOUR_MS + 50), hour));
+        memory.all_gone();
+        assert_eq!(memory.things["node/a"].due_ms(), DAY + 50);
+        memory.reported();
+        assert!(!memory.is_given_up(at(DAY + 2 * HOUR_MS), hour), "it was reported");
+        memory.see(&[head(Life::Alive)], at(DAY + 3 * HOUR_MS));
+        assert_eq!(memory.things["node/a"].due_ms(), DAY + 3 * HOUR_MS);
+        // The hour that was reported in part is reported again, from its beginning.
+        assert_eq!(memory.things["node/a"].reported_ms, DAY + 50);
     }
 
     #[test]

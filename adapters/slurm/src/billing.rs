@@ -40,10 +40,10 @@ fn of_run(slurm: &SlurmSection, anchors: &Anchors, begin: Instant, run: &Run, co
     };
     let of_unit = |unit: &Unit| {
         let times = match unit {
-            Unit::JobHours => 1,
-            Unit::GpuHours => allocated.gpus,
-            Unit::CpuHours => allocated.cpus,
-            Unit::NodeHours => allocated.nodes,
+            Unit::Jobs => 1,
+            Unit::Gpus => allocated.gpus,
+            Unit::Cpus => allocated.cpus,
+            Unit::Nodes => allocated.nodes,
         };
         let quantity = hours(u128::from(seconds) * u128::from(times), SECONDS).filter(|_| times > 0)?;
         Some(Draft {

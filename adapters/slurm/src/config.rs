@@ -48,7 +48,7 @@ impl Default for SlurmSection {
         Self {
             cluster: String::new(),
             id_name: None,
-            units: vec![Unit::JobHours, Unit::GpuHours],
+            units: vec![Unit::Jobs, Unit::Gpus],
             accounts: BTreeMap::new(),
             partitions: BTreeMap::new(),
             correlation_from_comment: false,
@@ -67,26 +67,29 @@ impl SlurmSection {
 
 /// What is reported of a run. Each is the time that it ran, times something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
     /// Times one.
-    JobHours,
+    #[serde(rename = "job_hours")]
+    Jobs,
     /// Times its GPUs.
-    GpuHours,
+    #[serde(rename = "gpu_hours")]
+    Gpus,
     /// Times its CPUs, as Slurm counts them.
-    CpuHours,
+    #[serde(rename = "cpu_hours")]
+    Cpus,
     /// Times its nodes.
-    NodeHours,
+    #[serde(rename = "node_hours")]
+    Nodes,
 }
 
 impl Unit {
     /// The name of the usage unit at Leasehold.
     pub(crate) fn word(self) -> &'static str {
         match self {
-            Self::JobHours => "job_hours",
-            Self::GpuHours => "gpu_hours",
-            Self::CpuHours => "cpu_hours",
-            Self::NodeHours => "node_hours",
+            Self::Jobs => "job_hours",
+            Self::Gpus => "gpu_hours",
+            Self::Cpus => "cpu_hours",
+            Self::Nodes => "node_hours",
         }
     }
 }
