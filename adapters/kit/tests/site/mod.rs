@@ -12,8 +12,9 @@ use std::fs;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -105,14 +106,38 @@ impl Site {
         )
     }
 
-    /// Runs an adapter with the configuration `config.yaml`, beside the daemon in this process.
-    pub(crate) async fn run(&self, program: &'static str, options: &str) -> Said {
+    /// An adapter with the configuration `config.yaml`.
+    fn command(&self, program: &'static str, options: &str) -> Command {
         let mut command = Command::new(program);
         command.arg("--config").arg(self.path("config.yaml")).args(options.split_whitespace());
         for name in ["LEASEHOLD_URL", "LEASEHOLD_TOKEN", "LEASEHOLD_TOKEN_FILE", "LEASEHOLD_LOG", "NOTIFY_SOCKET"] {
             command.env_remove(name);
         }
         command.env("HOME", self.folder.path());
+        command
+    }
+
+    /// Starts an adapter that runs until it is stopped.
+    pub(crate) fn begin(&self, program: &'static str, options: &str) -> Child {
+        self.command(program, options).stderr(Stdio::null()).spawn().expect("it runs")
+    }
+
+    /// Waits until these totals are reached.
+    pub(crate) async fn until(&self, expected: &BTreeMap<String, String>) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let totals = self.totals().await;
+            if totals == *expected {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{totals:?}");
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// Runs an adapter beside the daemon in this process, until it ends.
+    pub(crate) async fn run(&self, program: &'static str, options: &str) -> Said {
+        let mut command = self.command(program, options);
         let output = tokio::task::spawn_blocking(move || command.output()).await.expect("it ends").expect("it runs");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         Said { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
@@ -143,6 +168,8 @@ impl Site {
     pub(crate) async fn start_daemon(&mut self) {
         let (serving, _) = serve(self.folder.path(), self.address).await;
         self.serving = Some(serving);
+        // The books are opened after the daemon listens; the adapters of the tests have little patience.
+        self.totals().await;
     }
 }
 

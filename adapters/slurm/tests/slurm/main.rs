@@ -142,6 +142,25 @@ async fn outages_of_either_side_lose_nothing() {
     assert_eq!(site.totals().await["lattice job_hours billed"], SECOND_JOB_HOURS);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn it_goes_on_by_itself_after_outages_and_ends_when_it_is_asked_to() {
+    let mut site = slurm(ControlPlaneScope::Project, &shifted(FIRST), "").await;
+    let mut adapter = site.begin(PROGRAM, "--every 100ms");
+    site.until(&first_totals()).await;
+    site.stop_daemon().await;
+    site.write("table", &shifted(SECOND));
+    site.start_daemon().await;
+    let second =
+        totals(&[("lattice job_hours billed", SECOND_JOB_HOURS), ("lattice gpu_hours billed", SECOND_GPU_HOURS)]);
+    site.until(&second).await;
+    // A second one would not be wrong, but useless.
+    site.run(PROGRAM, "--once").await.fails("state_in_use");
+    let asked = std::process::Command::new("kill").args(["-TERM", &adapter.id().to_string()]).status();
+    assert!(asked.expect("kill runs").success());
+    let ended = tokio::task::spawn_blocking(move || adapter.wait()).await.expect("it ends").expect("it ran");
+    assert!(ended.success(), "{ended}");
+}
+
 /// A table with one finished run of an hour that ended an hour ago.
 fn one(seconds: u64, more: &str) -> String {
     let end = now() - 3600;
