@@ -15,7 +15,7 @@ pub struct AdapterArgs {
     /// Time between two passes [default: `every` in the file, or 60s]
     #[arg(long, value_name = "TIME", conflicts_with = "once")]
     pub every: Option<Ttl>,
-    /// Print the records that would be sent, one JSON object per line, and change nothing
+    /// Print the records since `begin`, or since --since, one JSON object per line, and change nothing
     #[arg(long)]
     pub dry_run: bool,
     /// Read again what ended after this instant, and send again what was refused

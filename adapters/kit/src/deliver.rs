@@ -13,11 +13,14 @@ use crate::state::{Kept, Settled, StateDirectory};
 use leasehold_client::api::{NewUsageRecords, Problem as Answered, UsageAnswer, UsageReports, UsageResult};
 use leasehold_client::{Client, Error};
 use leasehold_terminal::Problem;
+use serde::Serialize;
 use serde_json::json;
 use std::collections::BTreeSet;
 
 /// Records in one request: about 150 kB.
 const BATCH: usize = 250;
+/// After so many requests the state is kept, so that a long pass that is killed need not begin again.
+const KEEP_AFTER: usize = 40;
 /// More corrections of one record than that are a mistake.
 const VERSIONS_MAX: u32 = 1000;
 
@@ -65,14 +68,19 @@ pub(crate) struct Delivery<'a, M> {
     pub(crate) retry_refused: bool,
 }
 
-impl<M> Delivery<'_, M> {
+impl<M: Serialize> Delivery<'_, M> {
     pub(crate) async fn deliver(&mut self, drafts: Vec<Draft>) -> Result<(), Halt> {
         let mut waiting: Vec<Parcel> = drafts.into_iter().filter_map(|draft| self.parcel(draft)).collect();
+        let mut requests = 0;
         while !waiting.is_empty() {
             let mut again = Vec::new();
             while !waiting.is_empty() {
                 let batch: Vec<Parcel> = waiting.drain(..waiting.len().min(BATCH)).collect();
                 again.extend(self.send(batch).await?);
+                requests += 1;
+                if requests % KEEP_AFTER == 0 {
+                    self.directory.save(self.kept).map_err(Halt::Disk)?;
+                }
             }
             waiting = again;
         }
@@ -186,7 +194,7 @@ impl<M> Delivery<'_, M> {
         }
     }
 
-    fn refuse(&mut self, parcel: &Parcel, answer: &impl serde::Serialize) -> Result<(), Halt> {
+    fn refuse(&mut self, parcel: &Parcel, answer: &impl Serialize) -> Result<(), Halt> {
         let record = parcel.draft.version(parcel.version);
         self.directory.refused(&record, answer).map_err(Halt::Disk)?;
         self.tally.refused += 1;
