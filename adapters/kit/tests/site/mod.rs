@@ -2,7 +2,9 @@
 #![allow(dead_code, reason = "each adapter's tests use their part")]
 
 use leasehold_cell::SystemClock;
-use leasehold_client::api::{NewApp, NewAppInstance, NewProject, NewTenant, NewToken, NewUsageUnit, NewUser, Role};
+use leasehold_client::api::{
+    NewApp, NewAppInstance, NewAttachment, NewProject, NewTenant, NewToken, NewUsageUnit, NewUser, Role,
+};
 use leasehold_client::{BookQuery, Client, Config, Secret};
 use leasehold_model::{AppOrigin, ControlPlaneScope, RuntimeBackend, UnitMeasure};
 use leasehold_server::config::{Config as DaemonConfig, Journal};
@@ -157,6 +159,17 @@ impl Site {
             (key, word(&line["quantity"]))
         });
         lines.collect()
+    }
+
+    /// Lets `optics` lend to the runtime; returns the number of the attachment.
+    pub(crate) async fn lend(&self) -> u64 {
+        let lent = NewAttachment {
+            app_instance: "rt".into(),
+            source_project: Some("optics".into()),
+            tenant: Some("physics".into()),
+            allocation_id: None,
+        };
+        self.client.create_attachment(&lent).await.expect("an attachment").attachment.id
     }
 
     pub(crate) async fn stop_daemon(&mut self) {

@@ -100,7 +100,9 @@ fn ok(said: &Said) {
 #[tokio::test(flavor = "multi_thread")]
 async fn uptime_and_jobs_are_counted_once() {
     let hour = this_hour();
-    let (mut site, board) = ray(ControlPlaneScope::Tenant, hour, "  projects: { lattice: optics }\n").await;
+    let more = "  projects: { lattice: optics }\n  lent: { lender=optics: { attachment: 0, allocation: alloc-1 } }\n";
+    let (mut site, board) = ray(ControlPlaneScope::Tenant, hour, more).await;
+    assert_eq!(site.lend().await, 0);
     let half = json!(hour - 2 * HOUR_MS + HOUR_MS / 2);
     // Both ended at the full hour, so that it does not matter when the test runs.
     let mut ended = nodes(DEAD, hour, Some(hour));
@@ -130,6 +132,9 @@ async fn uptime_and_jobs_are_counted_once() {
     let head = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");
     let head = head.await.expect("the last full hour of the head");
     assert!(head.control_plane_component && head.quantity == "1", "{head:?}");
+    let id = format!("ray/c/node/6168ab420d2f0a16ee7907bb8d2e1241/gpu_hours/{}", hour / HOUR_MS - 1);
+    let worker = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");
+    assert_eq!(worker.await.expect("the worker").attachment_id, Some(0));
     let start = hour - 2 * HOUR_MS;
     let id = format!("ray/c/job/raysubmit_QbzBeXJZzzyMBsc6-{start}/job_hours/{}", start / HOUR_MS);
     let job = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");

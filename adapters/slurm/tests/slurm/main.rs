@@ -259,6 +259,17 @@ async fn users_accounts_comments_and_units() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_partition_can_be_lent() {
+    let more = "  accounts: { lattice: lattice }\n  partitions: { batch: { attachment: 0, allocation: alloc-1 } }\n";
+    let site = slurm(ControlPlaneScope::Tenant, &one(3600, ",gres/gpu=2"), more).await;
+    assert_eq!(site.lend().await, 0);
+    site.run(PROGRAM, "--once").await.ok();
+    let call = site.client.show_usage_record("slurm/box/5/gpu_hours").query("source", "adapter");
+    let record = call.query("tenant", "physics").await.expect("it was recorded");
+    assert_eq!((record.attachment_id, record.quantity.as_str(), record.no_submitter), (Some(0), "2", false));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_run_whose_end_becomes_known_late_is_asked_for_by_its_number() {
     let site = slurm(ControlPlaneScope::Project, &one(3600, "").replace("COMPLETED", "RUNNING"), "").await;
     site.run(PROGRAM, "--once").await.ok();
