@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test check mutants bench soak audit need-python need-promtool need-schemathesis need-api-client need-valgrind need-postgres need-peers
+.PHONY: demo test check acceptance mutants bench soak audit need-python need-promtool need-schemathesis need-api-client need-valgrind need-postgres need-peers need-ray
 
 CARGO ?= cargo
 ONLY ?=
@@ -29,11 +29,11 @@ test: need-python need-promtool need-schemathesis need-api-client need-valgrind
 BASE ?= $(shell git rev-parse --quiet --verify origin/main || git rev-parse --quiet --verify main || git rev-parse HEAD)
 SINCE = $$(git merge-base HEAD $(BASE))
 CHANGED = $(shell { git diff --name-only $(SINCE); git ls-files --others --exclude-standard; } | \
-  sed -n 's|^crates/\([^/]*\)/.*|\1|p' | sort -u | while read crate; do test -f crates/$$crate/Cargo.toml && echo $$crate; done)
-package = $(shell sed -n 's/^name = "\(.*\)"/\1/p' crates/$(1)/Cargo.toml | head -n 1)
+  sed -n -E 's,^((crates|adapters)/[^/]*)/.*,\1,p' | sort -u | while read crate; do test -f $$crate/Cargo.toml && echo $$crate; done)
+package = $(shell sed -n 's/^name = "\(.*\)"/\1/p' $(1)/Cargo.toml | head -n 1)
 PACKAGES = $(foreach crate,$(CHANGED),--package $(call package,$(crate)))
-LIBRARIES = $(foreach crate,$(CHANGED),$(if $(wildcard crates/$(crate)/src/lib.rs),--package $(call package,$(crate))))
-PROGRAMS = $(foreach crate,$(CHANGED),$(if $(wildcard crates/$(crate)/src/main.rs),--package $(call package,$(crate))))
+LIBRARIES = $(foreach crate,$(CHANGED),$(if $(wildcard $(crate)/src/lib.rs),--package $(call package,$(crate))))
+PROGRAMS = $(foreach crate,$(CHANGED),$(if $(wildcard $(crate)/src/main.rs),--package $(call package,$(crate))))
 
 # While working: formatting, the rules of the repository, and lints and unit tests of the crates that have changed.
 check:
@@ -49,6 +49,18 @@ mutants:
 	@mkdir -p $(TARGET)
 	git diff $(SINCE) -- '*.rs' > $(TARGET)/changed.diff
 	$(CARGO) mutants --in-diff $(TARGET)/changed.diff --output $(TARGET)
+
+# The usage adapters against a real Slurm (with munge, MariaDB and slurmdbd; as root) and a real Ray, which are installed
+# if they are missing. Each runs in a folder of its own on free ports, and ends with the test. ONLY=slurm runs one.
+acceptance: $(if $(filter slurm,$(ONLY)),,need-ray)
+	$(CARGO) build --package leasehold --package leasehold-slurm --package leasehold-ray
+	$(if $(filter-out slurm,$(ONLY)),,python3 tests/acceptance/slurm.py --programs $(TARGET)/debug)
+	$(if $(filter-out ray,$(ONLY)),,python3 tests/acceptance/ray.py --programs $(TARGET)/debug --ray $(TARGET)/venv-ray/bin/ray)
+
+need-ray:
+	@test -x $(TARGET)/venv-ray/bin/ray || { echo "installing Ray"; \
+	  python3 -m venv $(TARGET)/venv-ray 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(TARGET)/venv-ray; }; \
+	  $(TARGET)/venv-ray/bin/pip install --quiet --disable-pip-version-check -r tests/acceptance/requirements-ray.txt; }
 
 # What the tests need beyond Rust: Python with `cryptography` for the second verifier.
 need-python:

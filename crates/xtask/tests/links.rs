@@ -29,6 +29,15 @@ fn the_agent_links_the_client_and_nothing_of_the_server() {
 }
 
 #[test]
+fn the_adapters_link_the_client_and_nothing_of_the_server() {
+    let shared = set(&["adapter-kit", "api", "client", "model", "service", "terminal", "yaml"]);
+    for package in ["slurm", "ray"] {
+        let expected = shared.iter().cloned().chain([package.to_owned()]).collect();
+        assert_eq!(ours(&format!("leasehold-{package}")), expected);
+    }
+}
+
+#[test]
 fn the_binary_links_neither_the_simulator_nor_the_oracle() {
     let ours = ours("leasehold");
     assert!(ours.is_disjoint(&set(&["sim", "oracle"])), "{ours:?}");
