@@ -45,13 +45,8 @@ impl Default for Unposted {
     }
 }
 
-/// Usage that an entitlement refused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Refused {
-    /// A digest of what was reported.
-    pub(crate) payload: u64,
-    pub(crate) sequence: u64,
-}
+/// Usage that an entitlement refused: its ID, and a digest of what was reported.
+pub(crate) type Refused = (UsageKey, u64);
 
 /// What was used in a month.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -78,9 +73,9 @@ pub(crate) struct Usage {
     pub(crate) unposted: BTreeMap<UnitPayer, Unposted>,
     /// What was accepted before the ledger was opened, by hour: the ledger posts the hours from its opening on.
     pub(crate) before_ledger: BTreeMap<(UnitPayer, Instant), I256>,
-    /// The last reports that entitlements refused, by key and in order.
-    pub(crate) refused: BTreeMap<UsageKey, Refused>,
-    pub(crate) refusals: BTreeMap<u64, UsageKey>,
+    /// The last reports that entitlements refused with the records that say so, and the same in the order of these.
+    pub(crate) refused: BTreeMap<Refused, u64>,
+    pub(crate) refusals: BTreeMap<u64, Refused>,
 }
 
 impl Usage {
@@ -107,10 +102,10 @@ impl Usage {
     }
 
     /// Remembers a refused report, and forgets the oldest one for it.
-    pub(crate) fn remember_refused(&mut self, key: UsageKey, refused: Refused) {
-        self.refusals.insert(refused.sequence, key);
-        if let Some(before) = self.refused.insert(key, refused) {
-            self.refusals.remove(&before.sequence);
+    pub(crate) fn remember_refused(&mut self, refused: Refused, sequence: u64) {
+        self.refusals.insert(sequence, refused);
+        if let Some(before) = self.refused.insert(refused, sequence) {
+            self.refusals.remove(&before);
         }
         if self.refusals.len() > REFUSED_USAGE_MAX
             && let Some((_, oldest)) = self.refusals.pop_first()

@@ -11,6 +11,8 @@ mod ceiling;
 #[path = "client_cli/claims.rs"]
 mod claims;
 mod common;
+#[path = "client_cli/entitlement.rs"]
+mod entitlement;
 #[path = "client_cli/usage_record.rs"]
 mod entitlement;
 #[path = "client_cli/example.rs"]
@@ -27,6 +29,7 @@ mod quota;
 mod scrub;
 #[path = "client_cli/select.rs"]
 mod select;
+#[path = "client_cli/usage_record.rs"]
 mod usage_record;
 #[path = "client_cli/windows.rs"]
 mod windows;

@@ -59,8 +59,8 @@ impl Draft<'_> {
             Ok(checked) => checked,
             Err(Unaccepted::Refused(refusal)) => return Err(refusal),
             Err(Unaccepted::NotEntitled(identity, refused)) => {
-                let known = self.state().usage.refused.get(&command.report.key());
-                if known.is_some_and(|known| known.payload == command.report.payload(&identity)) {
+                let of = (command.report.key(), command.report.payload(&identity));
+                if self.state().usage.refused.contains_key(&of) {
                     return Err(Refusal::not_entitled(&refused));
                 }
                 self.emit_shaped(&identity, *refused, |_| {});

@@ -4,7 +4,7 @@ mod entitlements;
 
 use super::BadSnapshot;
 use crate::state::State;
-use crate::usage::{MonthUse, RecentId, Refused, Unposted, Usage};
+use crate::usage::{MonthUse, RecentId, Unposted, Usage};
 use ethnum::I256;
 use leasehold_model::codec::{Field, Reader, put_varint};
 use leasehold_model::limits::{RECENT_USAGE_IDS, REFUSED_USAGE_MAX};
@@ -50,10 +50,9 @@ pub(super) fn put(state: &State, out: &mut Vec<u8>) {
         out.extend_from_slice(&sum.to_be_bytes());
     }
     put_varint(usage.refusals.len() as u64, out);
-    for (sequence, key) in &usage.refusals {
+    for (sequence, (key, payload)) in &usage.refusals {
         sequence.put(out);
-        let payload = usage.refused[key].payload;
-        [key[0], key[1], payload].iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
+        [key[0], key[1], *payload].iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
     }
     entitlements::put(state, out);
 }
@@ -114,7 +113,7 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
         }
         let mut word = || bytes(r).map(u64::from_be_bytes);
         let (key, payload) = ([word()?, word()?], word()?);
-        usage.remember_refused(key, Refused { payload, sequence });
+        usage.remember_refused((key, payload), sequence);
     }
     state.usage = usage;
     entitlements::get(state, r)

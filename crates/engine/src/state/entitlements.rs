@@ -2,7 +2,6 @@
 
 use super::State;
 use crate::entitlement::{Entitlement, scopes_of};
-use crate::usage::Refused;
 use leasehold_model::body::{EntitlementPut, EntitlementScope, EntitlementWarned, UsageRefused, UsageReport};
 use leasehold_model::{AppInstanceNo, Instant, Month, ProjectNo, Record, TenantNo, UnitQuantity};
 
@@ -45,10 +44,7 @@ impl State {
     pub(super) fn fold_usage_refused(&mut self, record: &Record, refused: &UsageRefused) -> Folded {
         record.identity.project.ok_or("usage without a project")?;
         let report = &refused.report;
-        self.usage.remember_refused(
-            report.key(),
-            Refused { payload: report.payload(&record.identity), sequence: record.sequence },
-        );
+        self.usage.remember_refused((report.key(), report.payload(&record.identity)), record.sequence);
         Ok(())
     }
 
@@ -72,6 +68,14 @@ impl State {
     /// The entitlements of an app instance go with it.
     pub(super) fn drop_entitlements_on(&mut self, app_instance: AppInstanceNo) {
         self.entitlements.retain(|of, _| of.app_instance != Some(app_instance));
+    }
+
+    /// The entitlements and policies of a tenant go with it, and those of others on its app instances, which are gone.
+    pub(super) fn drop_limits_of(&mut self, tenant: TenantNo) {
+        let instances = &self.apps.instances;
+        let is_there = |app: Option<AppInstanceNo>| app.is_none_or(|app| instances.contains_key(&app));
+        self.entitlements.retain(|of, found| found.tenant != tenant && is_there(of.app_instance));
+        self.policies.retain(|of, _| of.tenant != Some(tenant) && is_there(of.app_instance));
     }
 
     /// The entitlements of a project go with it.

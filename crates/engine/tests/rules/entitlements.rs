@@ -208,6 +208,55 @@ fn bad_entitlements_are_refused() {
     );
 }
 
+/// The same content is recorded as refused once, also if the ID had other content in between.
+#[test]
+fn refusals_are_recorded_once() {
+    story(
+        "
+        1 op entitle a/a hard=0
+        20 a use own a/a id=1 to=10 n=2
+        20 a use own a/a id=1 to=10 n=3
+        20 a use own a/a id=1 to=10 n=2
+        20 a use own a/a id=1 to=10 n=3
+        ",
+        expect![[r#"
+            1 a entitlement.put
+            20 a 2 not entitled: 0 of 0 used
+            20 a 3 not entitled: 0 of 0 used
+            20 refused: entitlement_exceeded
+            20 refused: entitlement_exceeded
+        "#]],
+    );
+}
+
+#[test]
+fn limits_and_policies_go_with_their_tenant() {
+    story(
+        "
+        1 op entitle a/a hard=1
+        1 op entitle - on=own hard=1
+        1 op entitle b/b on=all hard=1
+        1 op entitle b/b hard=1
+        1 op apppolicy chat of=a units=requests
+        1 op apppolicy chat of=a on=own units=requests
+        2 op delete tenant a
+        3 op unentitle b/b on=all
+        3 op unentitle b/b
+        ",
+        expect![[r#"
+            1 a entitlement.put
+            1 a entitlement.put
+            1 b entitlement.put
+            1 b entitlement.put
+            1 a policy version 1
+            1 a policy version 1
+            2 tenant-0 tenant.deleted
+            3 refused: unknown_entitlement
+            3 b entitlement.deleted
+        "#]],
+    );
+}
+
 #[test]
 fn policies_take_units_away_and_attribute_usage() {
     story(

@@ -22,7 +22,10 @@ fn entitlements_are_set_used_up_listed_and_deleted() {
     refuses(&daemon.run(&report("r2", 2)), 1, "entitlement_exceeded");
     tells(&daemon.run("entitlement list --tenant physics").ok(), &["requests", "lattice", "9", "10"]);
     let month = &to[..7];
-    tells(&daemon.run(&format!("usage-record refused --month {month}")).ok(), &["r2", "lattice", "chat", "9", "10", "no"]);
+    tells(
+        &daemon.run(&format!("usage-record refused --month {month}")).ok(),
+        &["r2", "lattice", "chat", "9", "10", "no"],
+    );
     tells(&daemon.run("usage-record refused --month 2020-01").ok(), &["entitlements refused nothing in 2020-01"]);
     tells(&daemon.run("entitlement delete requests --project lattice --tenant physics").ok(), &["was deleted"]);
     refuses(&daemon.run("entitlement delete requests --project lattice --tenant physics"), 1, "unknown_entitlement");
@@ -43,7 +46,8 @@ fn policies_are_set_and_applied_from_a_file() {
     let set = daemon.run("policy set serving --tenant physics --attribution caller").ok();
     tells(&set, &["the policy of serving for physics has version 1"]);
     tells(&daemon.run("policy list").ok(), &["serving", "physics", "requests", "caller"]);
-    let file = write(&folder, 
+    let file = write(
+        &folder,
         "policies.yaml",
         "policies:\n  - app: serving\n    usage_units: [requests]\n  - app: serving\n    tenant: physics\n    \
          app_instance: chat\n    attribution: owner\nentitlements:\n  - tenant: physics\n    project: lattice\n    \
