@@ -13,8 +13,6 @@ mod claims;
 mod common;
 #[path = "client_cli/entitlement.rs"]
 mod entitlement;
-#[path = "client_cli/usage_record.rs"]
-mod entitlement;
 #[path = "client_cli/example.rs"]
 mod example;
 #[path = "client_cli/explain.rs"]

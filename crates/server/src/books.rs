@@ -247,7 +247,11 @@ impl BooksService {
 
     fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {
         let keeper = guard(self.keeper.read());
-        question(&keeper.as_ref().ok_or_else(|| problem(&BooksError::Damaged))?.books)
+        let not_open = || {
+            let detail = "The books are being opened or rebuilt; try again in a few seconds.";
+            codes::BOOKS_BEHIND.problem(detail).with("retry_after", 5)
+        };
+        question(&keeper.as_ref().ok_or_else(not_open)?.books)
     }
 
     /// The totals as of the last record that the books have processed; none while they are being rebuilt.

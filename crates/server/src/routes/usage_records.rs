@@ -201,14 +201,12 @@ fn answer_of(
         return again(before, id, sealed.sequence());
     }
     let record = sealed.first();
-    match &record.body {
-        Body::UsageRecorded(recorded) => Ok(accepted(id, record.sequence, recorded, false)),
-        Body::UsageRefused(UsageRefused { of, month, used, hard, .. }) => {
-            let refusal = Refusal::EntitlementExceeded { of: *of, month: *month, used: *used, hard: *hard };
-            Err(refused(app, caller, &refusal))
-        }
-        body => unreachable!("{} was sealed for usage", body.word()),
+    if let Body::UsageRefused(UsageRefused { of, month, used, hard, .. }) = &record.body {
+        let refusal = Refusal::EntitlementExceeded { of: *of, month: *month, used: *used, hard: *hard };
+        return Err(refused(app, caller, &refusal));
     }
+    let Body::UsageRecorded(recorded) = &record.body else { unreachable!("usage was recorded") };
+    Ok(accepted(id, record.sequence, recorded, false))
 }
 
 /// Records each report by itself. One that the books have to know first is tried again.
