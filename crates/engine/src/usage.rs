@@ -122,7 +122,8 @@ impl Usage {
 
     /// Forgets what older records than the remembered ones replaced: the books know it.
     pub(crate) fn forget_replaced(&mut self) {
-        while let Some((_, replaced)) = self.replacers.pop_front_if(|(by, _)| *by < self.recent_from) {
+        while let Some((_, replaced)) = self.replacers.front().copied().filter(|(by, _)| *by < self.recent_from) {
+            self.replacers.pop_front();
             self.replaced.remove(&replaced);
         }
     }
