@@ -17,6 +17,7 @@ mod conform;
 mod empty_nodes;
 mod entitlements;
 mod evictions;
+mod examples;
 mod explain;
 mod fairness;
 mod ledger;
