@@ -45,10 +45,11 @@ pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Id
         0..13 => about_usage(records, dice)?,
         13..19 => for_refused(state, records, dice)?,
         19..25 => changed(state, dice)?,
-        25 => faulty(state, dice),
+        25 if dice.one_in(2) => faulty(state, dice),
+        25 => of_idle_project(state, dice)?,
         26 | 27 => Command::DeleteEntitlement(some_entitlement(state, dice)?.of),
         28 => Command::DeleteEntitlement(any_scope(dice)),
-        29 => Command::DeleteProject(some_entitlement(state, dice)?.of.project?),
+        29 => Command::DeleteProject(of_untied_project(state, dice)?),
         30 => Command::DeleteAppInstance(some_entitlement(state, dice)?.of.app_instance?),
         _ => Command::DeleteTenant(some_entitlement(state, dice)?.tenant),
     };
@@ -73,6 +74,28 @@ fn tenant_of(state: &State, of: EntitlementScope) -> Option<TenantNo> {
 fn some_entitlement<'a>(state: &'a State, dice: &mut Dice) -> Option<&'a Entitlement> {
     let all: Vec<&Entitlement> = state.entitlements().collect();
     (!all.is_empty()).then(|| *dice.pick(&all))
+}
+
+/// Whether a project has app instances, and cannot be deleted.
+fn is_tied(state: &State, project: ProjectNo) -> bool {
+    state.app_instances_after(None).any(|found| found.project == project)
+}
+
+/// An entitled project that may be deleted.
+fn of_untied_project(state: &State, dice: &mut Dice) -> Option<ProjectNo> {
+    let projects = state.entitlements().filter_map(|known| known.of.project);
+    let untied: Vec<ProjectNo> = projects.filter(|project| !is_tied(state, *project)).collect();
+    (!untied.is_empty()).then(|| *dice.pick(&untied))
+}
+
+/// An entitlement of a project that has no app instances of its own.
+fn of_idle_project(state: &State, dice: &mut Dice) -> Option<Command> {
+    let projects = state.projects().map(|(number, _)| number);
+    let idle: Vec<ProjectNo> = projects.filter(|project| !is_tied(state, *project)).collect();
+    let project = if idle.is_empty() { None } else { Some(*dice.pick(&idle)) }?;
+    let of = EntitlementScope { project: Some(project), app_instance: None, unit: UnitNo(2 * small(dice, 3)) };
+    let (soft, hard) = limits(0, dice);
+    Some(Command::PutEntitlement(PutEntitlement { of, soft, hard }))
 }
 
 fn any_scope(dice: &mut Dice) -> EntitlementScope {
@@ -223,13 +246,13 @@ pub(crate) fn reach_a_limit(state: &State, usage: &mut RecordUsage, old: Option<
     }
     let (limit, used) = *dice.pick(&limits);
     let old = old.map_or(0, |old| old.0);
-    let rest = limit.saturating_sub(used) + old;
+    let rest = (limit + old).saturating_sub(used);
     let quantity = match dice.below(8) {
         0..3 => rest,
         3 | 4 => rest + 1,
         5 => rest.saturating_sub(1),
         6 => old,
-        _ => rest / 2,
+        _ => rest.min(old.max(rest) / 2),
     };
     report.quantity = UnitQuantity(quantity.min(USAGE_QUANTITY_MAX.0));
 }

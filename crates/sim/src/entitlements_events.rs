@@ -212,7 +212,7 @@ impl Seen {
             (any(&|hard, before, after| before > hard && after <= hard), "entitlements: brought back within the limit"),
             (within && old.is_some(), "entitlements: difference within the limit"),
             (within && moved, "entitlements: moved to another month"),
-            (within && other_project, "entitlements: moved to another project"),
+            (other_project && !limits.is_empty(), "entitlements: moved to another project"),
             (
                 recorded.charge == UsageCharge::Reported && !about.is_empty(),
                 "entitlements: reported usage does not count",

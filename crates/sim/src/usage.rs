@@ -267,6 +267,14 @@ impl<'a> Drawn<'a> {
             }
             _ => {}
         }
+        let moves = self.state.app_instance(report.app_instance).is_some_and(|found| {
+            found.scope == ControlPlaneScope::Platform
+                || found.scope == ControlPlaneScope::Project && self.may_be_of_caller(found)
+        });
+        let others = self.projects(Some(tenant));
+        if moves && !others.is_empty() && self.dice.one_in(3) {
+            project = self.dice.pick(&others).0;
+        }
         let user = identity.user.filter(|_| !self.dice.one_in(4));
         let mut usage = RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 };
         entitlements::reach_a_limit(self.state, &mut usage, Some(of.quantity), &mut self.dice);
