@@ -8,13 +8,13 @@ use crate::command::Command;
 use crate::foretell::{Caller, Foretold, Told, sealed};
 use crate::oracle::Oracle;
 use crate::usage_records::{Accepted, UsageWish};
-use crate::violation::{Checked, demand, found};
+use crate::violation::{Checked, broken, demand, found};
 use crate::world::World;
 use leasehold_model::body::{
     EntitlementDeleted, EntitlementPut, EntitlementScope, EntitlementWarned, UsageRecorded, UsageRefused, UsageReport,
     UsedInMonth,
 };
-use leasehold_model::limits::{ENTITLEMENTS_PER_TENANT_MAX, REFUSED_USAGE_MAX, USAGE_QUANTITY_MAX};
+use leasehold_model::limits::{ENTITLEMENTS_PER_TENANT_MAX, LATE_WINDOW, REFUSED_USAGE_MAX, USAGE_QUANTITY_MAX};
 use leasehold_model::{
     AppInstanceNo, ControlPlaneScope, Instant, Month, ProjectNo, Record, TenantNo, UnitQuantity, UsageCharge, UserNo,
 };
@@ -48,8 +48,8 @@ pub struct EntitlementLine {
     pub tenant: TenantNo,
     pub soft: Option<UnitQuantity>,
     pub hard: Option<UnitQuantity>,
-    /// What was used in the months that usage can still be reported for, and whether it was warned of; without those
-    /// in which nothing was used.
+    /// What was used in the months that usage could be reported for when some was accepted last, and whether it was
+    /// warned of; without those in which nothing was used.
     pub months: BTreeMap<Month, (UsedInMonth, bool)>,
 }
 
@@ -142,7 +142,7 @@ impl World {
         let warning = |(entitlement, _, used): (&Entitlement, u128, u128)| {
             let soft = entitlement.put.soft.filter(|soft| used > soft.0)?;
             let first = !entitlement.warned.contains(&month);
-            first.then(|| EntitlementWarned { of: entitlement.put.of, month, used: UsedInMonth(used), soft })
+            first.then_some(EntitlementWarned { of: entitlement.put.of, month, used: UsedInMonth(used), soft })
         };
         self.entitlements_about(wish, recorded).into_iter().filter_map(warning).collect()
     }
@@ -172,13 +172,11 @@ impl World {
         let (user, report) = (record.identity.user, refused.report.clone());
         let wish = UsageWish { tenant, project, user, report, known_to: record.sequence };
         demand!(!record.continues, "usage-refused", "within another decision");
-        let expected = match self.usage_record_without_fault(&wish, record.stamp) {
-            Ok(recorded) => self.entitlements_exceeded(&wish, &recorded),
-            Err(faults) => {
-                demand!(false, "usage-refused", "must be refused otherwise: {faults:?}");
-                Vec::new()
-            }
+        let recorded = match self.usage_record_without_fault(&wish, record.stamp) {
+            Ok(recorded) => recorded,
+            Err(faults) => broken!("usage-refused", "must be refused otherwise: {faults:?}"),
         };
+        let expected = self.entitlements_exceeded(&wish, &recorded);
         demand!(expected.contains(refused), "usage-refused", "{refused:?} instead of {expected:?}");
         demand!(!self.was_refused(&wish), "usage-refused", "the same was refused before");
         self.entitlements.refused.push(content(&wish));
@@ -279,32 +277,29 @@ impl World {
         });
     }
 
-    pub(crate) fn entitlement_lines(&self, now: Instant) -> BTreeMap<EntitlementScope, EntitlementLine> {
-        let line = |of: &EntitlementScope, known: &Entitlement| {
-            let months: BTreeSet<Month> =
-                self.reports.accepted.iter().map(|known| Month::of(known.recorded.report.to)).collect();
-            let month = |month: Month| {
-                let used = UsedInMonth(self.entitled_use(of, month));
-                (month, (used, known.warned.contains(&month)))
-            };
-            let (soft, hard) = (known.put.soft, known.put.hard);
-            EntitlementLine { tenant: known.tenant, soft, hard, months: months.into_iter().map(month).collect() }
-                .of_open_months(now)
+    /// Months that nothing can be reported for any more are forgotten when the next usage is accepted.
+    pub(crate) fn entitlement_lines(&self) -> BTreeMap<EntitlementScope, EntitlementLine> {
+        let Some(last) = self.reports.accepted.last().map(|known| known.stamp) else {
+            let line = |(of, known): (&EntitlementScope, &Entitlement)| (*of, known.line(BTreeMap::new()));
+            return self.entitlements.all.iter().map(line).collect();
         };
-        self.entitlements.all.iter().map(|(of, known)| (*of, line(of, known))).collect()
+        let is_open = |month: &Month| last < month.end().saturating_add(LATE_WINDOW);
+        let months = self.reports.accepted.iter().map(|known| Month::of(known.recorded.report.to));
+        let months: BTreeSet<Month> = months.filter(is_open).collect();
+        let line = |(of, known): (&EntitlementScope, &Entitlement)| {
+            let in_month = |month: &Month| {
+                let (used, warned) = (self.entitled_use(of, *month), known.warned.contains(month));
+                (used > 0 || warned).then_some((*month, (UsedInMonth(used), warned)))
+            };
+            (*of, known.line(months.iter().filter_map(in_month).collect()))
+        };
+        self.entitlements.all.iter().map(line).collect()
     }
 }
 
-impl EntitlementLine {
-    /// Without the months that nothing can be reported for any more, and those that nothing is known of.
-    #[must_use]
-    pub fn of_open_months(mut self, now: Instant) -> Self {
-        use leasehold_model::limits::LATE_WINDOW;
-        self.months.retain(|month, (used, warned)| {
-            let is_open = now < month.end().saturating_add(LATE_WINDOW);
-            is_open && (used.0 > 0 || *warned)
-        });
-        self
+impl Entitlement {
+    fn line(&self, months: BTreeMap<Month, (UsedInMonth, bool)>) -> EntitlementLine {
+        EntitlementLine { tenant: self.tenant, soft: self.put.soft, hard: self.put.hard, months }
     }
 }
 

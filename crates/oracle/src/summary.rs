@@ -270,7 +270,7 @@ impl Oracle {
             app_types: world.apps.types.clone(),
             app_instances: world.apps.instances.clone(),
             attachments: world.apps.attachments.clone(),
-            entitlements: world.entitlement_lines(self.last_stamp.unwrap_or_default()),
+            entitlements: world.entitlement_lines(),
             policies: world.policies.clone(),
             budgets: world.tenants.keys().map(|no| (*no, world.budgets.get(no).cloned().unwrap_or_default())).collect(),
         }

@@ -39,6 +39,7 @@ pub struct UsageWish {
 #[derive(Clone, Debug)]
 pub(crate) struct Accepted {
     pub(crate) sequence: u64,
+    pub(crate) stamp: Instant,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
     pub(crate) user: Option<UserNo>,
@@ -290,8 +291,18 @@ impl World {
         let exceeded = self.entitlements_exceeded(&wish, recorded);
         demand!(exceeded.is_empty(), "entitlement-exceeded", "{exceeded:?}");
         command.warnings.extend(self.warnings_after(&wish, recorded));
-        let (sequence, prices_known, recorded) = (record.sequence, self.apps.prices.len(), recorded.clone());
-        self.reports.accepted.push(Accepted { sequence, tenant, project, user, recorded, instance, prices_known });
+        let (sequence, stamp) = (record.sequence, record.stamp);
+        let (prices_known, recorded) = (self.apps.prices.len(), recorded.clone());
+        self.reports.accepted.push(Accepted {
+            sequence,
+            stamp,
+            tenant,
+            project,
+            user,
+            recorded,
+            instance,
+            prices_known,
+        });
         Ok(())
     }
 

@@ -147,7 +147,7 @@ pub(crate) fn summary(state: &State) -> Summary {
         app_types: state.app_types().map(|found| (found.number, app_line(found))).collect(),
         app_instances: state.app_instances_after(None).map(|found| (found.number, instance_line(found))).collect(),
         attachments: state.attachments_after(None).map(|found| (found.number, attachment_line(found))).collect(),
-        entitlements: state.entitlements().map(|found| (found.of, entitlement_line(state, found))).collect(),
+        entitlements: state.entitlements().map(|found| (found.of, entitlement_line(found))).collect(),
         policies: state
             .app_policies()
             .filter(|put| !entitlements::is_left_behind(state, &put.of))
@@ -196,10 +196,11 @@ fn attachment_line(found: &Attachment) -> (TenantNo, AttachmentMade, Instant) {
     (tenant, AttachmentMade { attachment: number, app_instance, source_project, allocation }, made_at)
 }
 
-fn entitlement_line(state: &State, found: &Entitlement) -> EntitlementLine {
-    let months = found.months().map(|(month, of)| (month, (of.used, of.warned))).collect();
-    let line = EntitlementLine { tenant: found.tenant, soft: found.soft, hard: found.hard, months };
-    line.of_open_months(state.last_stamp())
+fn entitlement_line(found: &Entitlement) -> EntitlementLine {
+    // A month whose usage was superseded by none may still be listed.
+    let months = found.months().filter(|(_, of)| of.used.0 > 0 || of.warned);
+    let months = months.map(|(month, of)| (month, (of.used, of.warned))).collect();
+    EntitlementLine { tenant: found.tenant, soft: found.soft, hard: found.hard, months }
 }
 
 fn custody(custody: Custody) -> leasehold_oracle::Custody {
