@@ -141,7 +141,7 @@ impl World {
         AppInstanceNo(self.apps.highest.map_or(0, |highest| highest + 1))
     }
 
-    fn unit_exists(&self, unit: UnitNo) -> bool {
+    pub(crate) fn unit_exists(&self, unit: UnitNo) -> bool {
         STANDARD_UNITS.iter().any(|(number, ..)| *number == unit) || self.apps.units.iter().any(|put| put.unit == unit)
     }
 
@@ -255,6 +255,7 @@ impl World {
         let faults = self.faults_of_app_type_gone(gone.app_type);
         demand!(faults.is_empty(), "app-type", "must be refused: {faults:?}");
         self.apps.types.remove(&gone.app_type);
+        self.drop_policies();
         Ok(())
     }
 
@@ -354,6 +355,8 @@ impl World {
         self.apps.instances.remove(&number);
         self.quotas.retain(|_, quota| quota.put.scope.further.app_instance != Some(HolderScope::One(number)));
         self.ceilings.retain(|(_, app), _| *app != Some(number));
+        self.drop_entitlements();
+        self.drop_policies();
         Ok(())
     }
 

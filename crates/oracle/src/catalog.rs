@@ -134,6 +134,8 @@ impl World {
         self.budgets.remove(&tenant);
         self.apps.instances.retain(|_, (of, _)| *of != tenant);
         self.apps.attachments.retain(|_, (of, ..)| *of != tenant);
+        self.drop_entitlements();
+        self.drop_policies();
         Ok(())
     }
 
@@ -180,6 +182,7 @@ impl World {
         self.projects.remove(&project);
         self.ceilings.retain(|(of, _), _| *of != project);
         self.quotas.retain(|_, quota| quota.put.scope.project != Some(project));
+        self.drop_entitlements();
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::lease::{Lease, Phase};
 use crate::prepaid::States;
 use crate::violation::{Checked, demand};
 use crate::world::World;
+use leasehold_model::body::EntitlementWarned;
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{AllocationNo, Body, Instant, LeaseNo, NodeNo, Record, Span, TenantNo, TokenNo};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -40,6 +41,8 @@ pub(crate) struct Command {
     pub(crate) timer: Option<Instant>,
     /// The stamp of a command that is no timer, and the states of prepaid credit before it.
     pub(crate) prepaid: Option<(Instant, States)>,
+    /// Warnings about entitlements that are still to follow, in any order.
+    pub(crate) warnings: Vec<EntitlementWarned>,
 }
 
 impl World {
@@ -61,6 +64,7 @@ impl World {
         let holds = self.leases.iter().find(holds);
         demand!(holds.is_none(), "over-and-held", "{holds:?}");
         demand!(command.script.is_empty(), "follows", "expected {:?}", command.script);
+        demand!(command.warnings.is_empty(), "follows", "expected {:?}", command.warnings);
         self.check_states_said(command)?;
         let open = &command.must_close;
         demand!(open.is_empty(), "closed", "ended on nodes without an agent, but not closed: {open:?}");

@@ -5,6 +5,7 @@ use crate::apps::{AppInstanceWish, AppTypeWish, UnitPriceWish};
 use crate::attachments::{AttachmentWish, RenewalWish};
 use crate::foretell_quota::QuotaWish;
 use crate::oracle::Oracle;
+use crate::policies::PolicyWish;
 use crate::prepaid_records::TopUpWish;
 use crate::request::RequestFacts;
 use crate::submission::Word;
@@ -12,8 +13,8 @@ use crate::usage_records::UsageWish;
 use crate::window::WindowWish;
 use crate::world::World;
 use leasehold_model::body::{
-    AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, NodeCondition, PrepaidPolicyPut,
-    QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
+    AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, EntitlementPut, EntitlementScope,
+    NodeCondition, PrepaidPolicyPut, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Currency, Prices};
@@ -121,6 +122,9 @@ pub enum Wish {
     PutCeiling(CeilingPut),
     DeleteCeiling(CeilingDeleted),
     RecordUsage(Box<UsageWish>),
+    PutEntitlement(EntitlementPut),
+    DeleteEntitlement(EntitlementScope),
+    PutAppPolicy(PolicyWish),
     Submit(Box<AllocationSpec>, Option<WhenOverQuota>),
     PutQuota(Box<QuotaWish>),
     Say(AllocationNo, Word),
@@ -315,6 +319,9 @@ impl World {
             Wish::MakeAttachment(wish) => self.foretell_attachment(caller, wish),
             Wish::EndAttachment(number) => self.foretell_attachment_end(caller, *number),
             Wish::RecordUsage(wish) => self.foretell_usage(wish, now),
+            Wish::PutEntitlement(put) => self.foretell_entitlement(caller, put),
+            Wish::DeleteEntitlement(of) => self.foretell_entitlement_gone(caller, *of),
+            Wish::PutAppPolicy(wish) => self.foretell_app_policy(caller, wish),
             Wish::Renew(wishes) => Ok(self.foretell_renewals(caller, wishes, now)),
             Wish::Other => Ok(Foretold::Open),
         }

@@ -353,7 +353,9 @@ impl Oracle {
                 world.ledger.take(record)?;
                 world.prepaid_applied(record, body)
             }
-            Body::UsageRecorded(body) => world.usage_recorded(record, body),
+            Body::UsageRecorded(body) => world.usage_recorded(command, record, body),
+            Body::UsageRefused(body) => world.usage_refused(record, body),
+            Body::EntitlementWarned(body) => world.entitlement_warned(command, record, body),
             leasehold_model::ledger_kinds!() => {
                 world.ledger.take(record)?;
                 world.follow_usage_postings(record);
@@ -381,7 +383,9 @@ impl Oracle {
             Body::AppInstanceDeleted(body) => world.app_instance_deleted(record, body),
             Body::AttachmentMade(body) => world.attachment_made(record, body),
             Body::AttachmentEnded(body) => world.attachment_ended(command, record, body),
-            Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) => Ok(()),
+            Body::EntitlementPut(body) => world.entitlement_put(record, body),
+            Body::EntitlementDeleted(body) => world.entitlement_deleted(record, body),
+            Body::AppPolicyPut(body) => world.app_policy_put(record, body),
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
@@ -535,6 +539,9 @@ fn moves_queue(record: &Record) -> bool {
             | Body::AppTypeDeleted(_)
             | Body::AppInstancePut(_)
             | Body::AttachmentMade(_)
+            | Body::EntitlementPut(_)
+            | Body::EntitlementDeleted(_)
+            | Body::AppPolicyPut(_)
             | Body::EndsCorrected(_)
             | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)

@@ -4,12 +4,14 @@ use crate::allocation::Allocation;
 use crate::capacity::Parts;
 use crate::ceiling::Ceiling;
 use crate::custody::Custody;
+use crate::entitlements::EntitlementLine;
 use crate::oracle::Oracle;
 use crate::reservation::Reservation;
 use crate::world::{Quota, World};
 use leasehold_model::body::{
-    AppInstancePut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut,
-    SettingsChanged, TenantPut, TokenIssued, UnitPricePut, UsageUnitPut, UserPut,
+    AppInstancePut, AppPolicyPut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, EntitlementScope,
+    PolicyScope, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UnitPricePut, UsageUnitPut,
+    UserPut,
 };
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, AttemptEnd, Budgets, ClassNo,
@@ -171,6 +173,8 @@ pub struct Summary {
     pub app_instances: BTreeMap<AppInstanceNo, (TenantNo, AppInstancePut)>,
     /// With their tenants and since when they hold.
     pub attachments: BTreeMap<AttachmentNo, (TenantNo, AttachmentMade, Instant)>,
+    pub entitlements: BTreeMap<EntitlementScope, EntitlementLine>,
+    pub policies: BTreeMap<PolicyScope, AppPolicyPut>,
 }
 
 impl Summary {
@@ -209,6 +213,8 @@ impl Summary {
         diff_maps("app", &self.app_types, &other.app_types, &mut out);
         diff_maps("app instance", &self.app_instances, &other.app_instances, &mut out);
         diff_maps("attachment", &self.attachments, &other.attachments, &mut out);
+        diff_maps("entitlement", &self.entitlements, &other.entitlements, &mut out);
+        diff_maps("policy", &self.policies, &other.policies, &mut out);
         diff_maps("budgets", &self.budgets, &other.budgets, &mut out);
         assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
         out
@@ -264,6 +270,8 @@ impl Oracle {
             app_types: world.apps.types.clone(),
             app_instances: world.apps.instances.clone(),
             attachments: world.apps.attachments.clone(),
+            entitlements: world.entitlement_lines(),
+            policies: world.policies.clone(),
             budgets: world.tenants.keys().map(|no| (*no, world.budgets.get(no).cloned().unwrap_or_default())).collect(),
         }
     }

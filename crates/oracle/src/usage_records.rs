@@ -7,6 +7,7 @@
 use crate::apps::{those, unless};
 use crate::booking::{PER_BILLIONTH, Part, measure_of, parts};
 use crate::ceiling::{Ceiling, Scope};
+use crate::command::Command;
 use crate::foretell::{Foretold, Told};
 use crate::prepaid::AccountKey;
 use crate::violation::{Checked, demand, found};
@@ -38,6 +39,7 @@ pub struct UsageWish {
 #[derive(Clone, Debug)]
 pub(crate) struct Accepted {
     pub(crate) sequence: u64,
+    pub(crate) stamp: Instant,
     pub(crate) tenant: TenantNo,
     pub(crate) project: ProjectNo,
     pub(crate) user: Option<UserNo>,
@@ -86,7 +88,7 @@ impl World {
     }
 
     /// Those that count.
-    fn newest_usage(&self) -> impl Iterator<Item = &Accepted> {
+    pub(crate) fn newest_usage(&self) -> impl Iterator<Item = &Accepted> {
         self.reports.accepted.iter().filter(|known| self.superseded_by(known.sequence).is_none())
     }
 
@@ -104,10 +106,11 @@ impl World {
         let measure = measure_of(report.unit, &self.apps.units);
         let app = instance.and_then(|found| self.apps.types.get(&found.app_type));
         let of_owner = instance.is_some_and(|found| match found.scope {
-            ControlPlaneScope::Project => true,
+            ControlPlaneScope::Project => report.control_plane || !self.is_of_caller(found, wish.tenant),
             ControlPlaneScope::Tenant => report.control_plane,
             ControlPlaneScope::Platform => false,
         });
+        let excluded = |found: &AppInstancePut| !self.is_unit_accepted(found, wish.tenant, report.unit);
         let own_project = self.projects.get(&wish.project).is_some_and(|found| found.tenant == wish.tenant);
         let own_user = |user| self.users.get(&user).is_some_and(|found| found.tenant == wish.tenant);
         those(&[
@@ -117,6 +120,7 @@ impl World {
             (instance.is_none(), "unknown_app_instance"),
             (measure.is_none(), "unknown_usage_unit"),
             (app.is_some_and(|app| !app.units.contains(report.unit)), "unit_not_enabled"),
+            (instance.is_some_and(excluded), "unit_not_accepted"),
             (of_owner && instance.is_some_and(|found| found.project != wish.project), "usage_of_owner"),
             (report.quantity > USAGE_QUANTITY_MAX, "usage_quantity_too_large"),
             (report.to < report.from, "usage_ends_first"),
@@ -240,12 +244,41 @@ impl World {
         }
         unless(faults, || {
             let instance = self.instance_for(wish).expect("it has no fault");
-            let bodies = vec![Body::from(self.usage_record_of(wish, instance, now))];
-            Ok(Foretold::Sealed { tenant: Some(wish.tenant), bodies })
+            let recorded = self.usage_record_of(wish, instance, now);
+            let exceeded = self.entitlements_exceeded(wish, &recorded);
+            if !exceeded.is_empty() {
+                return self.foretell_refused_usage(wish, exceeded);
+            }
+            let warnings = self.warnings_after(wish, &recorded);
+            let tenant = Some(wish.tenant);
+            // The rules for records check several warnings, which come in any order.
+            if warnings.len() > 1 {
+                return Ok(Foretold::OneOf { tenant, bodies: vec![recorded.into()] });
+            }
+            let bodies = [Body::from(recorded)].into_iter().chain(warnings.into_iter().map(Body::from)).collect();
+            Ok(Foretold::Sealed { tenant, bodies })
         })
     }
 
-    pub(crate) fn usage_recorded(&mut self, record: &Record, recorded: &UsageRecorded) -> Checked {
+    /// The record of a report, or what is wrong with that; entitlements are not looked at.
+    pub(crate) fn usage_record_without_fault(
+        &self,
+        wish: &UsageWish,
+        now: Instant,
+    ) -> Result<UsageRecorded, Vec<&'static str>> {
+        let faults = self.faults_of_usage(wish, now);
+        match self.instance_for(wish) {
+            Some(instance) if faults.is_empty() => Ok(self.usage_record_of(wish, instance, now)),
+            _ => Err(faults),
+        }
+    }
+
+    pub(crate) fn usage_recorded(
+        &mut self,
+        command: &mut Command,
+        record: &Record,
+        recorded: &UsageRecorded,
+    ) -> Checked {
         let tenant = found!(record.identity.tenant, "usage", "without a tenant");
         let project = found!(record.identity.project, "usage", "without a project");
         let (user, report) = (record.identity.user, recorded.report.clone());
@@ -255,8 +288,21 @@ impl World {
         let instance = self.instance_for(&wish).expect("it has no fault").clone();
         let expected = self.usage_record_of(&wish, &instance, record.stamp);
         demand!(*recorded == expected, "usage", "{recorded:?} instead of {expected:?}");
-        let (sequence, prices_known, recorded) = (record.sequence, self.apps.prices.len(), recorded.clone());
-        self.reports.accepted.push(Accepted { sequence, tenant, project, user, recorded, instance, prices_known });
+        let exceeded = self.entitlements_exceeded(&wish, recorded);
+        demand!(exceeded.is_empty(), "entitlement-exceeded", "{exceeded:?}");
+        command.warnings.extend(self.warnings_after(&wish, recorded));
+        let (sequence, stamp) = (record.sequence, record.stamp);
+        let (prices_known, recorded) = (self.apps.prices.len(), recorded.clone());
+        self.reports.accepted.push(Accepted {
+            sequence,
+            stamp,
+            tenant,
+            project,
+            user,
+            recorded,
+            instance,
+            prices_known,
+        });
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use crate::assurance::Assurances;
 use crate::ceiling::{CardChange, Ceiling, Scope};
 use crate::claim::Claim;
 use crate::custody::Custody;
+use crate::entitlements::Entitlements;
 use crate::heat::Heating;
 use crate::lease::Lease;
 use crate::ledger::Ledger;
@@ -16,8 +17,8 @@ use crate::queue::Heads;
 use crate::usage_records::Reports;
 use crate::window::Window;
 use leasehold_model::body::{
-    ChargePolicyPut, NodePut, PoolPut, PoolQueue, ProjectPut, QuotaPut, RateCardPut, SettingsChanged, TenantPut,
-    TokenIssued, UserPut,
+    AppPolicyPut, ChargePolicyPut, NodePut, PolicyScope, PoolPut, PoolQueue, ProjectPut, QuotaPut, RateCardPut,
+    SettingsChanged, TenantPut, TokenIssued, UserPut,
 };
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolAccess, PoolNo, Priority,
@@ -166,6 +167,9 @@ pub(crate) struct World {
     pub(crate) prepaid: Prepaid,
     pub(crate) apps: Apps,
     pub(crate) reports: Reports,
+    pub(crate) entitlements: Entitlements,
+    /// Those in force.
+    pub(crate) policies: BTreeMap<PolicyScope, AppPolicyPut>,
 }
 
 impl World {
@@ -209,6 +213,8 @@ impl World {
             prepaid: Prepaid::default(),
             apps: Apps::default(),
             reports: Reports::default(),
+            entitlements: Entitlements::default(),
+            policies: BTreeMap::new(),
         }
     }
 

@@ -59,6 +59,12 @@ impl Truth {
                 return Err(format!("no ceiling stands against {:?}: {reply:?}", asked.wish));
             }
         }
+        if let Err(Unsealed::Refused(Refusal::EntitlementExceeded { of, month, used, hard })) = reply
+            && let Wish::RecordUsage(usage) = &asked.wish
+            && !self.oracle.is_refused_by(usage, (*of, *month), (*used, *hard), now)
+        {
+            return Err(format!("no entitlement refuses {usage:?}: {reply:?}"));
+        }
         apps::check_refusals(&self.oracle, reply)?;
         let is_single = matches!(&asked.renews, Some(1));
         let stated = prepaid::check_refusal(&self.oracle, (&asked.caller, &asked.wish, is_single), reply, now)?;

@@ -86,7 +86,7 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
 }
 
 /// Mostly the tenant or an operator, sometimes another tenant.
-fn who(tenant: TenantNo, dice: &mut Dice) -> Identity {
+pub(crate) fn who(tenant: TenantNo, dice: &mut Dice) -> Identity {
     let tenant = match dice.below(10) {
         0 => Some(TenantNo(small(dice, 4))),
         1..6 => Some(tenant),

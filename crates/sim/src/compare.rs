@@ -1,6 +1,9 @@
 //! The engine's state as the oracle's summary.
 
-use leasehold_engine::{Allocation, AppInstance, AppType, Attachment, Custody, Lease, Phase, State, Unit, UnitPrice};
+use crate::entitlements;
+use leasehold_engine::{
+    Allocation, AppInstance, AppType, Attachment, Custody, Entitlement, Lease, Phase, State, Unit, UnitPrice,
+};
 use leasehold_model::app::FIRST_SITE_UNIT;
 use leasehold_model::body::{
     AppInstancePut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, PoolPut, ProjectPut, RateCardPut,
@@ -8,7 +11,8 @@ use leasehold_model::body::{
 };
 use leasehold_model::{Fraction, Instant, Name, QuotaNo, TenantNo, TenantSettings, UnitNo};
 use leasehold_oracle::{
-    AllocationLine, CapacityLine, CeilingLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine, Summary,
+    AllocationLine, CapacityLine, CeilingLine, EntitlementLine, EpisodeLine, LeaseLine, NodeLine, QuotaLine,
+    StandingLine, Summary,
 };
 
 pub(crate) fn summary(state: &State) -> Summary {
@@ -143,6 +147,12 @@ pub(crate) fn summary(state: &State) -> Summary {
         app_types: state.app_types().map(|found| (found.number, app_line(found))).collect(),
         app_instances: state.app_instances_after(None).map(|found| (found.number, instance_line(found))).collect(),
         attachments: state.attachments_after(None).map(|found| (found.number, attachment_line(found))).collect(),
+        entitlements: state.entitlements().map(|found| (found.of, entitlement_line(found))).collect(),
+        policies: state
+            .app_policies()
+            .filter(|put| !entitlements::is_left_behind(state, &put.of))
+            .map(|put| (put.of, put.clone()))
+            .collect(),
         budgets: state.tenants().map(|tenant| (tenant.number, tenant.budgets.clone())).collect(),
     }
 }
@@ -184,6 +194,13 @@ fn instance_line(found: &AppInstance) -> (TenantNo, AppInstancePut) {
 fn attachment_line(found: &Attachment) -> (TenantNo, AttachmentMade, Instant) {
     let Attachment { number, tenant, app_instance, source_project, allocation, made_at } = *found;
     (tenant, AttachmentMade { attachment: number, app_instance, source_project, allocation }, made_at)
+}
+
+fn entitlement_line(found: &Entitlement) -> EntitlementLine {
+    // A month whose usage was superseded by none may still be listed.
+    let months = found.months().filter(|(_, of)| of.used.0 > 0 || of.warned);
+    let months = months.map(|(month, of)| (month, (of.used, of.warned))).collect();
+    EntitlementLine { tenant: found.tenant, soft: found.soft, hard: found.hard, months }
 }
 
 fn custody(custody: Custody) -> leasehold_oracle::Custody {

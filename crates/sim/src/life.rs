@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, ledgers, losses, prepaid, readings, requests, usage};
+use crate::{apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, usage};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -343,12 +343,13 @@ impl Life<'_> {
                 requests.push_back((Asked::new(&request, None, facts), request));
             }
         }
-        if let Some((identity, command)) = self.now.read(|state| apps::any(state, now)) {
-            let request = Request::new(identity, command);
-            requests.push_back((Asked::new(&request, None, None), request));
-        }
         let records = &self.truth.records;
-        if let Some((identity, command)) = self.now.read(|state| usage::any(state, records, now)) {
+        let about_apps = self.now.read(|state| {
+            let limits = [entitlements::any(state, records, now), policies::any(state, now)];
+            let limits = limits.into_iter().chain([usage::aimed(state, records, now)]);
+            [apps::any(state, now), usage::any(state, records, now)].into_iter().chain(limits)
+        });
+        for (identity, command) in about_apps.flatten() {
             let request = Request::new(identity, command);
             requests.push_back((Asked::new(&request, None, None), request));
         }
@@ -385,6 +386,10 @@ impl Life<'_> {
     /// Decides the first request; returns false if it does not fit into the batch. One at a time, so that the state at
     /// each refusal is known.
     fn decide_first(&mut self, requests: &mut VecDeque<(Asked, Request)>) -> bool {
+        if entitlements::leaves_some_behind(self.core.engine().state(), &requests[0].1.command) {
+            requests.pop_front();
+            return true;
+        }
         let in_flight = self.in_flight();
         let now = self.core.stamp();
         let mut one: VecDeque<_> = requests.drain(..1).collect();

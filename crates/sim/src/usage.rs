@@ -4,10 +4,11 @@
 //! There are no books here: what they would know is looked up in the first records of the journal. Sometimes those are
 //! fewer than there are, as if the books were behind, or as if two reports with the same ID had come at once.
 
+use crate::entitlements;
 use crate::requests::{name, small};
 use leasehold_engine::command::{PutUnitPrice, RecordUsage};
 use leasehold_engine::{AppInstance, Command, State};
-use leasehold_model::body::{ReplacedUsage, UsageRecorded, UsageReport};
+use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
@@ -26,6 +27,19 @@ struct Known<'a> {
     recorded: &'a UsageRecorded,
 }
 
+/// Often a report that an entitlement is about. `records` are those that are known to be durable.
+pub(crate) fn aimed(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {
+    let dice = Dice::new(now.0.rotate_left(13) ^ state.size() << 23 ^ 0xa13ed);
+    let mut drawn = Drawn { state, records, now, dice };
+    let usage = drawn.dice.one_in(2).then(|| drawn.at_a_limit())??;
+    drawn.sent(usage).map(by_reporter)
+}
+
+fn by_reporter(usage: RecordUsage) -> (Identity, Command) {
+    let identity = Identity { tenant: usage.report.reporter, ..Identity::default() };
+    (identity, Command::RecordUsage(usage))
+}
+
 /// A report or a price of a usage unit, at times. `records` are those that are known to be durable.
 pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {
     let dice = Dice::new(now.0.rotate_left(31) ^ state.size() << 21 ^ 0x05a6e);
@@ -36,10 +50,7 @@ pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Id
     if drawn.dice.one_in(6) {
         return drawn.price().map(|command| (Identity::default(), command));
     }
-    drawn.usage().map(|usage| {
-        let identity = Identity { tenant: usage.report.reporter, ..Identity::default() };
-        (identity, Command::RecordUsage(usage))
-    })
+    drawn.usage().map(by_reporter)
 }
 
 fn known(record: &Record) -> Option<Known<'_>> {
@@ -102,7 +113,18 @@ impl<'a> Drawn<'a> {
 
     fn some_instance(&mut self) -> Option<&'a AppInstance> {
         let known: Vec<&AppInstance> = self.state.app_instances_after(None).collect();
-        (!known.is_empty()).then(|| *self.dice.pick(&known))
+        // What is billed counts for entitlements, and policies have most to say about the runtimes of single projects.
+        let billed: Vec<&AppInstance> =
+            known.iter().copied().filter(|found| found.scope != ControlPlaneScope::Tenant).collect();
+        let from = if billed.is_empty() || self.dice.one_in(2) { known } else { billed };
+        (!from.is_empty()).then(|| *self.dice.pick(&from))
+    }
+
+    /// Whether a policy may attribute usage to the project that asked for it.
+    fn may_be_of_caller(&self, instance: &AppInstance) -> bool {
+        self.state
+            .app_policies()
+            .any(|put| put.of.app_type == instance.app_type && put.attribution == Some(Attribution::Caller))
     }
 
     fn projects(&self, tenant: Option<TenantNo>) -> Vec<(ProjectNo, TenantNo)> {
@@ -142,7 +164,7 @@ impl<'a> Drawn<'a> {
         UnitQuantity(match self.dice.below(12) {
             0 => 0,
             1 => 1,
-            2 => USAGE_QUANTITY_MAX.0,
+            2 if self.dice.one_in(6) => USAGE_QUANTITY_MAX.0,
             3..7 => u128::from(self.dice.below(20)) * 1_000_000_000,
             _ => u128::from(self.dice.below(40_000_000_000)),
         })
@@ -180,7 +202,7 @@ impl<'a> Drawn<'a> {
         };
         let control_plane = self.dice.one_in(3);
         let of_owner = match instance.scope {
-            ControlPlaneScope::Project => true,
+            ControlPlaneScope::Project => !self.may_be_of_caller(instance) || self.dice.one_in(3),
             ControlPlaneScope::Tenant => control_plane || self.dice.one_in(3),
             ControlPlaneScope::Platform => self.dice.one_in(3),
         };
@@ -245,8 +267,18 @@ impl<'a> Drawn<'a> {
             }
             _ => {}
         }
+        let moves = self.state.app_instance(report.app_instance).is_some_and(|found| {
+            found.scope == ControlPlaneScope::Platform
+                || found.scope == ControlPlaneScope::Project && self.may_be_of_caller(found)
+        });
+        let others = self.projects(Some(tenant));
+        if moves && !others.is_empty() && self.dice.one_in(3) {
+            project = self.dice.pick(&others).0;
+        }
         let user = identity.user.filter(|_| !self.dice.one_in(4));
-        Some(RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 })
+        let mut usage = RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 };
+        entitlements::reach_a_limit(self.state, &mut usage, Some(of.quantity), &mut self.dice);
+        Some(usage)
     }
 
     /// The same ID again, with the same content or with other content.
@@ -270,10 +302,67 @@ impl<'a> Drawn<'a> {
         })
     }
 
-    /// A report as a server sends it, or none if the server can answer from the books.
+    /// Usage that an entitlement is about, mostly just now.
+    fn at_a_limit(&mut self) -> Option<RecordUsage> {
+        let all: Vec<_> = self.state.entitlements().collect();
+        let of = if all.is_empty() { None } else { Some(self.dice.pick(&all).of) }?;
+        let has_unit =
+            |found: &&AppInstance| self.state.app_type(found.app_type).is_some_and(|app| app.units.contains(of.unit));
+        let is_used = |found: &&AppInstance| match of.app_instance {
+            Some(number) => found.number == number,
+            None => Some(found.project) == of.project || found.scope == ControlPlaneScope::Platform,
+        };
+        let fitting = self.state.app_instances_after(None).filter(has_unit).filter(is_used);
+        let fitting: Vec<&AppInstance> = fitting.collect();
+        let instance = if fitting.is_empty() { None } else { Some(*self.dice.pick(&fitting)) }?;
+        let everybody = self.projects((instance.scope != ControlPlaneScope::Platform).then_some(instance.tenant));
+        let caller =
+            of.project.or((instance.scope == ControlPlaneScope::Platform).then(|| self.dice.pick(&everybody).0));
+        let project = caller.unwrap_or(instance.project);
+        let mut usage = self.fresh()?;
+        (usage.project, usage.tenant) = (project, self.state.project(project)?.tenant);
+        usage.user = None;
+        let report = &mut usage.report;
+        (report.app_instance, report.unit) = (instance.number, of.unit);
+        (report.attachment, report.allocation) = (None, None);
+        report.reporter = report.reporter.map(|_| instance.tenant);
+        report.control_plane = match instance.scope {
+            ControlPlaneScope::Project => project == instance.project && self.dice.one_in(3),
+            ControlPlaneScope::Tenant => !self.dice.one_in(6),
+            ControlPlaneScope::Platform => self.dice.one_in(3),
+        };
+        if !self.dice.one_in(3) {
+            let back = self.dice.below(3_600_000_000_000);
+            report.to = Instant(self.now.0 - 1 - back);
+            report.from = Instant(report.to.0 - 1 - self.dice.below(3_600_000_000_000));
+        }
+        entitlements::reach_a_limit(self.state, &mut usage, None, &mut self.dice);
+        Some(usage)
+    }
+
+    /// What was refused is sent again, with the same content or with other content.
+    fn refused_again(&mut self, (record, refused): (&Record, &UsageRefused)) -> Option<RecordUsage> {
+        let identity = &record.identity;
+        let mut report = refused.report.clone();
+        match self.dice.below(8) {
+            0 => report.quantity = self.quantity(),
+            1 => report.correlation += 1,
+            _ => {}
+        }
+        let (tenant, project) = (identity.tenant?, identity.project?);
+        Some(RecordUsage { tenant, project, user: identity.user, report, replaces: None, known_to: 0 })
+    }
+
+    /// A new report, one that supersedes another, or one that was sent before.
     fn usage(&mut self) -> Option<RecordUsage> {
         let all = self.all_usage();
-        let mut usage = match self.dice.below(10) {
+        let refused: Vec<_> = self.records.iter().filter_map(entitlements::refused).collect();
+        let usage = match self.dice.below(12) {
+            10.. if !refused.is_empty() => {
+                let latest = &refused[refused.len().saturating_sub(5)..];
+                let one = *self.dice.pick(latest);
+                self.refused_again(one)?
+            }
             0..3 if !all.is_empty() => {
                 let old = *self.dice.pick(&all);
                 self.superseding(old)?
@@ -282,8 +371,17 @@ impl<'a> Drawn<'a> {
                 let first = *self.dice.pick(&all);
                 self.again(first)?
             }
-            _ => self.fresh()?,
+            _ => {
+                let mut fresh = self.fresh()?;
+                entitlements::reach_a_limit(self.state, &mut fresh, None, &mut self.dice);
+                fresh
+            }
         };
+        self.sent(usage)
+    }
+
+    /// A report as a server sends it, or none if the server can answer from the books.
+    fn sent(&mut self, mut usage: RecordUsage) -> Option<RecordUsage> {
         let size = self.records.len() as u64;
         let behind = match self.dice.below(6) {
             0 => self.dice.below(40),

@@ -4,14 +4,14 @@ use crate::requests::{name, small};
 use crate::{ceilings, prices};
 use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, RenewOne, ReportCondition, UpdateTenant};
 use leasehold_engine::{Command, State};
-use leasehold_model::body::{CeilingDeleted, CeilingPut, PrepaidPolicyPut, PrepaidToppedUp};
+use leasehold_model::body::{CeilingDeleted, CeilingPut, EntitlementPut, PrepaidPolicyPut, PrepaidToppedUp};
 use leasehold_model::{
     Address, AppInstanceNo, Identity, Instant, Level, NodeNo, Priority, ProjectNo, Role, TenantNo,
     TenantSettingsChange, TokenNo, TokenScope, UserNo, WhenOverQuota,
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::{
-    AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, QuotaWish, RenewalWish, TopUpWish,
+    AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, PolicyWish, QuotaWish, RenewalWish, TopUpWish,
     UnitPriceWish, UsageWish, WindowWish, Wish, Word,
 };
 
@@ -180,8 +180,12 @@ pub(crate) fn wish(command: &Command) -> Wish {
         })),
         // Several together are those of one by one, all or none; stories of the engine have them.
         Command::RecordUsageTogether(_) => unreachable!("the simulator reports usage one by one"),
-        Command::PutEntitlement(_) | Command::DeleteEntitlement(_) | Command::PutAppPolicy(_) => {
-            unreachable!("the simulator sets none")
+        Command::PutEntitlement(put) => {
+            Wish::PutEntitlement(EntitlementPut { of: put.of, soft: put.soft, hard: put.hard })
+        }
+        Command::DeleteEntitlement(of) => Wish::DeleteEntitlement(*of),
+        Command::PutAppPolicy(put) => {
+            Wish::PutAppPolicy(PolicyWish { of: put.of, units: put.units.clone(), attribution: put.attribution })
         }
         Command::Renew(renewals) => {
             let one = |one: &RenewOne| RenewalWish { lease: one.lease, ttl: one.ttl, reports: one.activity.is_some() };

@@ -2,10 +2,11 @@
 //! must say so. A judge that accepts everything would find nothing wrong.
 
 use leasehold_engine::{FoldError, State};
-use leasehold_model::body::{Body, Heartbeat, NodeWiped};
+use leasehold_model::body::{Body, Heartbeat, NodeWiped, UsageRecorded, UsageRefused};
+use leasehold_model::limits::USAGE_QUANTITY_MAX;
 use leasehold_model::{
-    AllocationNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, Quanta, QuarantineCause, QuotaNo, Reason, Record,
-    Span, TenantNo, UnitNo, UsageCharge,
+    AllocationNo, AppInstanceNo, AppTypeNo, AttemptEnd, Instant, LeaseNo, NodeNo, Priority, ProjectNo, Quanta,
+    QuarantineCause, QuotaNo, Reason, Record, Span, TenantNo, UnitList, UnitNo, UnitQuantity, UsageCharge,
 };
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::tell_seed;
@@ -20,6 +21,12 @@ fn oracle() -> Oracle {
         node_timeout: settings.node_timeout,
         idempotency_window: settings.idempotency_window,
     })
+}
+
+/// A record that accepts what was refused.
+fn accepted(refused: &UsageRefused) -> UsageRecorded {
+    let (report, charge) = (refused.report.clone(), UsageCharge::Billed);
+    UsageRecorded { report, charge, no_submitter: false, replaces: None }
 }
 
 /// What a record says, changed in one way after another.
@@ -169,6 +176,62 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
             body!(UsageRecorded, of, of.report.from = Instant::MAX);
             body!(UsageRecorded, of, of.report.unit = UnitNo(63));
             forge(&|one| one.identity.project = None);
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
+        }
+        Body::UsageRefused(_) => {
+            body!(UsageRefused, of, of.used.0 += 1);
+            body!(UsageRefused, of, of.hard.0 += 1);
+            body!(UsageRefused, of, of.month = of.month.next());
+            body!(UsageRefused, of, of.of.unit = UnitNo(63));
+            body!(UsageRefused, of, of.of.project = Some(ProjectNo(77)));
+            body!(UsageRefused, of, of.of.app_instance = Some(AppInstanceNo(77)));
+            // It adds nothing, which always passes.
+            body!(UsageRefused, of, of.report.quantity = UnitQuantity(0));
+            let soon = Instant(record.stamp.0 + 1);
+            body!(UsageRefused, of, of.report.to = soon);
+            body!(UsageRefused, of, of.report.unit = UnitNo(63));
+            body!(UsageRefused, of, of.report.supersedes = Some(of.report.id.clone()));
+            forge(&|one| one.identity.project = None);
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
+            forge(&|one| {
+                if let Body::UsageRefused(of) = &record.body {
+                    one.body = accepted(of).into();
+                }
+            });
+        }
+        Body::EntitlementPut(_) => {
+            body!(EntitlementPut, of, (of.of.project, of.of.app_instance) = (None, None));
+            body!(EntitlementPut, of, of.of.project = Some(ProjectNo(77)));
+            body!(EntitlementPut, of, of.of.app_instance = Some(AppInstanceNo(77)));
+            body!(EntitlementPut, of, of.of.unit = UnitNo(63));
+            body!(EntitlementPut, of, (of.soft, of.hard) = (None, None));
+            body!(EntitlementPut, of, of.hard = Some(UnitQuantity(USAGE_QUANTITY_MAX.0 + 1)));
+            body!(EntitlementPut, of, of.soft = of.hard.map(|hard| UnitQuantity(hard.0 + 1)).or(of.soft));
+            forge(&|one| one.identity.tenant = None);
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
+        }
+        Body::EntitlementDeleted(_) => {
+            body!(EntitlementDeleted, of, of.of.unit = UnitNo(63));
+            body!(EntitlementDeleted, of, of.of.project = Some(ProjectNo(77)));
+            forge(&|one| one.identity.tenant = None);
+        }
+        Body::EntitlementWarned(_) => {
+            body!(EntitlementWarned, of, of.used.0 += 1);
+            body!(EntitlementWarned, of, of.soft.0 += 1);
+            body!(EntitlementWarned, of, of.month = of.month.next());
+            body!(EntitlementWarned, of, of.of.unit = UnitNo(63));
+            forge(&|one| one.continues = false);
+            forge(&|one| one.identity.tenant = None);
+            forge(&|one| (one.body, one.continues) = (Heartbeat {}.into(), false));
+        }
+        Body::AppPolicyPut(_) => {
+            body!(AppPolicyPut, of, of.version += 1);
+            body!(AppPolicyPut, of, of.version -= 1);
+            body!(AppPolicyPut, of, of.of.app_type = AppTypeNo(77));
+            body!(AppPolicyPut, of, of.of.tenant = Some(TenantNo(77)));
+            body!(AppPolicyPut, of, of.of.app_instance = Some(AppInstanceNo(77)));
+            body!(AppPolicyPut, of, of.units = UnitList::new([UnitNo(63)]));
+            body!(AppPolicyPut, of, of.billed_work = of.units.clone());
             forge(&|one| one.identity.tenant = Some(TenantNo(77)));
         }
         Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {

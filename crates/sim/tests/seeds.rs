@@ -1,7 +1,7 @@
 //! Thousands of seeds, and the few that once showed something wrong.
 
 use leasehold_model::Body;
-use leasehold_sim::{run_seed, run_seeds};
+use leasehold_sim::{TENANTS_LEAVE_LIMITS_BEHIND, run_seed, run_seeds};
 
 fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -69,6 +69,58 @@ fn half(which: u64) {
         "usage: under a ceiling",
         "usage: under a ceiling on the instance",
         "usage: paid in advance",
+        "entitlements: deleted",
+        "entitlements: gone with the project",
+        "entitlements: gone with the instance",
+        "entitlements: of a project",
+        "entitlements: of an instance",
+        "entitlements: of a project on an instance",
+        "entitlements: on another tenant's runtime",
+        "entitlements: only soft",
+        "entitlements: only hard",
+        "entitlements: soft and hard",
+        "entitlements: set after usage",
+        "entitlements: lowered below usage",
+        "entitlements: raised",
+        "entitlements: set again as it was",
+        "entitlements: set again after a warning",
+        "entitlements: used within the limit",
+        "entitlements: used up exactly",
+        "entitlements: exactly the soft limit",
+        "entitlements: nothing added above the limit",
+        "entitlements: lowered above the limit",
+        "entitlements: brought back within the limit",
+        "entitlements: difference within the limit",
+        "entitlements: moved to another month",
+        "entitlements: moved to another project",
+        "entitlements: reported usage does not count",
+        "entitlements: refused usage accepted later",
+        "entitlements: accepted instead of refused usage",
+        "entitlements: refused by that of the project",
+        "entitlements: refused by that of the instance",
+        "entitlements: refused by that of both",
+        "entitlements: refused for a billionth",
+        "entitlements: refused above a lowered limit",
+        "entitlements: a superseding record refused",
+        "entitlements: refused in a past month",
+        "entitlements: used up in several months",
+        "entitlements: refused for another tenant",
+        "entitlements: other content refused under an ID",
+        "entitlements: warned",
+        "entitlements: warned below a hard limit",
+        "entitlements: warned in several months",
+        "entitlements: warned in a past month",
+        "policies: gone with the instance",
+        "policies: gone with the app",
+        "policies: usage of the caller",
+        "policies: control plane despite the caller",
+        "policies: units of an app",
+        "policies: units of an app for a tenant",
+        "policies: units of an instance",
+        "policies: attribution of an app",
+        "policies: attribution of an instance",
+        "policies: left open again",
+        "policies: a third version",
         "prepaid: enough again",
         "prepaid: low",
         "prepaid: pending",
@@ -122,6 +174,12 @@ fn half(which: u64) {
     ] {
         let found = tally.sensitive.get(what).copied().unwrap_or(0);
         assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
+    }
+    if !TENANTS_LEAVE_LIMITS_BEHIND {
+        for what in ["entitlements: gone with the tenant", "policies: gone with the tenant"] {
+            let found = tally.sensitive.get(what).copied().unwrap_or(0);
+            assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
+        }
     }
     for code in [
         "token_not_live",
@@ -234,6 +292,13 @@ fn half(which: u64) {
         "unknown_usage_record",
         "usage_superseded",
         "usage_ids_behind",
+        "unit_not_accepted",
+        "entitlement_of_nobody",
+        "bad_entitlement",
+        "unknown_entitlement",
+        "entitlement_exceeded",
+        "policy_by_operator",
+        "attribution_fixed",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }
