@@ -20,10 +20,6 @@ use leasehold_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The engine remembers only the last content that was refused under an ID. The rules say that it remembers the last
-/// refusals, whatever their IDs.
-const REFUSALS_ARE_REMEMBERED_BY_ID: bool = true;
-
 #[derive(Clone, Debug)]
 pub(crate) struct Entitlement {
     pub(crate) tenant: TenantNo,
@@ -149,13 +145,7 @@ impl World {
 
     /// Whether the same content was refused before, and that is remembered.
     fn was_refused(&self, wish: &UsageWish) -> bool {
-        let last = self.entitlements.refused.iter().rev().take(REFUSED_USAGE_MAX);
-        let id = |report: &UsageReport| (report.reporter, report.source.clone(), report.id.clone());
-        let mut same_id = last.filter(|(.., report)| id(report) == id(&wish.report));
-        if REFUSALS_ARE_REMEMBERED_BY_ID {
-            return same_id.next().is_some_and(|known| *known == content(wish));
-        }
-        same_id.any(|known| *known == content(wish))
+        self.entitlements.refused.iter().rev().take(REFUSED_USAGE_MAX).any(|known| *known == content(wish))
     }
 
     /// What is told of usage that exceeds entitlements.

@@ -1,6 +1,5 @@
 //! The engine's state as the oracle's summary.
 
-use crate::entitlements;
 use leasehold_engine::{
     Allocation, AppInstance, AppType, Attachment, Custody, Entitlement, Lease, Phase, State, Unit, UnitPrice,
 };
@@ -148,11 +147,7 @@ pub(crate) fn summary(state: &State) -> Summary {
         app_instances: state.app_instances_after(None).map(|found| (found.number, instance_line(found))).collect(),
         attachments: state.attachments_after(None).map(|found| (found.number, attachment_line(found))).collect(),
         entitlements: state.entitlements().map(|found| (found.of, entitlement_line(found))).collect(),
-        policies: state
-            .app_policies()
-            .filter(|put| !entitlements::is_left_behind(state, &put.of))
-            .map(|put| (put.of, put.clone()))
-            .collect(),
+        policies: state.app_policies().map(|put| (put.of, put.clone())).collect(),
         budgets: state.tenants().map(|tenant| (tenant.number, tenant.budgets.clone())).collect(),
     }
 }

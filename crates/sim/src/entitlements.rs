@@ -5,7 +5,7 @@ use crate::apps::who;
 use crate::requests::small;
 use leasehold_engine::command::{PutEntitlement, RecordUsage};
 use leasehold_engine::{Command, Entitlement, State};
-use leasehold_model::body::{EntitlementScope, PolicyScope, UsageRecorded, UsageRefused};
+use leasehold_model::body::{EntitlementScope, UsageRecorded, UsageRefused};
 use leasehold_model::limits::USAGE_QUANTITY_MAX;
 use leasehold_model::{
     AppInstanceNo, Body, Identity, Instant, Month, ProjectNo, Record, TenantNo, UnitNo, UnitQuantity, UsageCharge,
@@ -14,25 +14,6 @@ use leasehold_oracle::Dice;
 
 /// One unit.
 const ONE: u128 = 1_000_000_000;
-
-/// The engine keeps the entitlements and policies of tenants that were deleted, and cannot read a snapshot with such an
-/// entitlement. While this is so, tenants with entitlements are not deleted, and policies of deleted tenants not compared.
-pub const TENANTS_LEAVE_LIMITS_BEHIND: bool = true;
-
-/// Whether a command deletes a tenant that has entitlements.
-pub(crate) fn leaves_some_behind(state: &State, command: &Command) -> bool {
-    let Command::DeleteTenant(tenant) = command else { return false };
-    let on_its_instance = |of: &EntitlementScope| {
-        of.app_instance.and_then(|app| state.app_instance(app)).is_some_and(|found| found.tenant == *tenant)
-    };
-    TENANTS_LEAVE_LIMITS_BEHIND
-        && state.entitlements().any(|known| known.tenant == *tenant || on_its_instance(&known.of))
-}
-
-/// Whether a policy should have gone with a tenant.
-pub(crate) fn is_left_behind(state: &State, of: &PolicyScope) -> bool {
-    TENANTS_LEAVE_LIMITS_BEHIND && of.tenant.is_some_and(|tenant| state.tenant(tenant).is_none())
-}
 
 /// A command about entitlements, or one that ends some, at times.
 pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {

@@ -34,7 +34,6 @@ mod usage;
 mod usage_events;
 mod wishes;
 
-pub use entitlements::TENANTS_LEAVE_LIMITS_BEHIND;
 pub use fault_disk::{FaultDisk, Faults};
 pub use leasehold_oracle::Dice;
 pub use run::{Failure, Tally, run_seed, run_seeds, tell_seed};

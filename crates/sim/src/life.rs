@@ -386,10 +386,6 @@ impl Life<'_> {
     /// Decides the first request; returns false if it does not fit into the batch. One at a time, so that the state at
     /// each refusal is known.
     fn decide_first(&mut self, requests: &mut VecDeque<(Asked, Request)>) -> bool {
-        if entitlements::leaves_some_behind(self.core.engine().state(), &requests[0].1.command) {
-            requests.pop_front();
-            return true;
-        }
         let in_flight = self.in_flight();
         let now = self.core.stamp();
         let mut one: VecDeque<_> = requests.drain(..1).collect();

@@ -1,7 +1,7 @@
 //! Thousands of seeds, and the few that once showed something wrong.
 
 use leasehold_model::Body;
-use leasehold_sim::{TENANTS_LEAVE_LIMITS_BEHIND, run_seed, run_seeds};
+use leasehold_sim::{run_seed, run_seeds};
 
 fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -171,15 +171,11 @@ fn half(which: u64) {
         "lent: cancelled by the end of the attachment",
         "lent: failed instead of being suspended",
         "lent: failed instead of being requeued",
+        "entitlements: gone with the tenant",
+        "policies: gone with the tenant",
     ] {
         let found = tally.sensitive.get(what).copied().unwrap_or(0);
         assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
-    }
-    if !TENANTS_LEAVE_LIMITS_BEHIND {
-        for what in ["entitlements: gone with the tenant", "policies: gone with the tenant"] {
-            let found = tally.sensitive.get(what).copied().unwrap_or(0);
-            assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
-        }
     }
     for code in [
         "token_not_live",
