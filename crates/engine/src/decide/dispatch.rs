@@ -401,11 +401,17 @@ impl Engine {
                 }
                 // An allocation that waits for its quotas does not hold up others.
                 let waits = self.state.allocation(head.3).expect("a waiting allocation exists");
-                if self.state.admission(&Ask::of(waits, now)).is_ok() {
+                let ask = Ask::of(waits, now);
+                let (is_admitted, is_refused) = match self.state.admission(&ask) {
+                    Err(_) => (false, true),
+                    // Since it was found to have no room, others may have used up a quota on nodes.
+                    Ok((_, of_nodes)) => (true, !of_nodes.is_empty() && self.is_refused_on_nodes(&ask)),
+                };
+                if !is_refused {
                     heads.insert(line, head);
                     break;
                 }
-                if self.state.evicts_own(waits.tenant) {
+                if is_admitted || self.state.evicts_own(waits.tenant) {
                     self.block(&key, Blocked::Quota);
                 } else {
                     self.scheduler.wait_for_quota(&key, waits);
@@ -413,6 +419,11 @@ impl Engine {
             }
         }
         heads
+    }
+
+    /// Whether quotas on nodes refuse every node with room for an ask.
+    fn is_refused_on_nodes(&self, ask: &Ask<'_>) -> bool {
+        matches!(self.view().place_gang(ask, &mut Tentative::default()), Err(NoGang::Quota(_)))
     }
 
     /// Lifts the block of shapes that may fit now.

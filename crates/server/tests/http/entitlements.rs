@@ -101,7 +101,7 @@ async fn bad_entitlements_and_policies_name_the_field() {
         (json!({ "app": "slurm", "usage_units": ["wishes"] }), 404, "unknown_usage_unit"),
         (json!({ "app": "nothing" }), 404, "unknown_app"),
         (json!({ "app": "slurm", "attribution": "nobody" }), 422, "bad_body"),
-        (json!({ "app": "slurm", "weights": [1] }), 400, "bad_body"),
+        (json!({ "app": "slurm", "weights": [1] }), 422, "bad_body"),
     ] {
         let answer = world.send(Some(&world.operator), Method::Put, "/api/v1/policies", Some(policy.clone())).await;
         assert_eq!((answer.status, answer.code().as_str()), (status, code), "{policy}");
