@@ -23,15 +23,16 @@ fn waiting_since_rules_5() -> Story {
         ",
     );
     let lab = story.world.state().project_named(leasehold_model::TenantNo(0), "lab").expect("a project");
-    let of_rules_5 = |record: &mut Record| match &mut record.body {
-        Body::Started(started) => started.rules_version = 5,
-        Body::Granted(granted) => granted.rules_version = 5,
-        Body::AllocationSubmitted(submitted) => {
+    let of_rules_5 = |record: &mut Record| {
+        if let Body::Started(started) = &mut record.body {
+            started.rules_version = 5;
+        } else if let Body::Granted(granted) = &mut record.body {
+            granted.rules_version = 5;
+        } else if let Body::AllocationSubmitted(submitted) = &mut record.body {
             submitted.spec.source_project = Some(lab);
             submitted.spec.attachment = Some(AttachmentNo(1));
             submitted.spec.app_instance = Some(AppInstanceNo(7));
         }
-        _ => {}
     };
     story.world = story.world.rewritten(of_rules_5);
     story.text.clear();

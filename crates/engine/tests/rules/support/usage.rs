@@ -91,16 +91,20 @@ impl Story {
 
     pub(super) fn usage(&mut self, verb: &str, line: &Line<'_>) -> Command {
         match verb {
-            "use" => return Command::RecordUsage(self.record_usage(line)),
+            "use" => Command::RecordUsage(self.record_usage(line)),
+            "useall" => self.use_all(line),
             "entitle" => {
                 let limit = |of: &str| line.number::<u64>(of).map(leasehold_model::UnitQuantity::of_whole);
                 let put = PutEntitlement { of: self.entitled(line), soft: limit("soft"), hard: limit("hard") };
-                return Command::PutEntitlement(put);
+                Command::PutEntitlement(put)
             }
-            "unentitle" => return Command::DeleteEntitlement(self.entitled(line)),
-            "apppolicy" => return Command::PutAppPolicy(self.app_policy(line)),
-            _ => {}
+            "unentitle" => Command::DeleteEntitlement(self.entitled(line)),
+            "apppolicy" => Command::PutAppPolicy(self.app_policy(line)),
+            _ => panic!("no such verb: {verb}"),
         }
+    }
+
+    fn use_all(&mut self, line: &Line<'_>) -> Command {
         let instance = line.words[0];
         let mut all = Vec::new();
         for text in &line.words[1..] {
