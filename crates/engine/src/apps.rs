@@ -77,6 +77,7 @@ pub struct Attachment {
 pub(crate) struct EndedAttachment {
     pub(crate) tenant: TenantNo,
     pub(crate) app_instance: AppInstanceNo,
+    pub(crate) source_project: ProjectNo,
     pub(crate) at: Instant,
 }
 
@@ -148,6 +149,12 @@ impl Apps {
     pub(crate) fn lends_to(&self, number: AttachmentNo) -> Option<AppInstanceNo> {
         let live = self.attachments.get(&number).map(|live| live.app_instance);
         live.or_else(|| self.ended.get(&number).map(|ended| ended.app_instance))
+    }
+
+    /// The project that lends by an attachment, or lent.
+    pub(crate) fn lent_by(&self, number: AttachmentNo) -> Option<ProjectNo> {
+        let live = self.attachments.get(&number).map(|live| live.source_project);
+        live.or_else(|| self.ended.get(&number).map(|ended| ended.source_project))
     }
 }
 

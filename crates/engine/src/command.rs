@@ -371,6 +371,7 @@ mod entitlements;
 mod ledger;
 mod nodes;
 mod prepaid;
+mod sharing;
 mod usage;
 pub use apps::{MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 pub use entitlements::{PutAppPolicy, PutEntitlement};
@@ -380,6 +381,7 @@ pub use ledger::{
 };
 pub use nodes::{ClaimNodes, EndedClaim, EndedLease, LoseNode, ReportWipe, ReserveNodes, SettleLoss};
 pub use prepaid::{EndCredit, PutPrepaidPolicy, TopUp};
+pub use sharing::{PutSharing, ShareCost};
 pub use usage::RecordUsage;
 
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
@@ -493,6 +495,8 @@ commands! {
     94 PutEntitlement(PutEntitlement) "put_entitlement",
     95 DeleteEntitlement(EntitlementScope) "delete_entitlement",
     96 PutAppPolicy(PutAppPolicy) "put_app_policy",
+    97 PutSharing(PutSharing) "put_sharing",
+    98 ShareCost(ShareCost) "share_cost",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

@@ -25,6 +25,7 @@ mod quotas;
 pub(crate) mod quote;
 mod rates;
 mod renewal;
+mod sharing;
 mod tenancy;
 mod timers;
 mod usage;
@@ -395,6 +396,8 @@ impl Draft<'_> {
             Command::PutEntitlement(put) => self.put_entitlement(put).map(done),
             Command::DeleteEntitlement(of) => self.delete_entitlement(*of).map(done),
             Command::PutAppPolicy(put) => self.put_app_policy(put).map(done),
+            Command::PutSharing(put) => self.put_sharing(put).map(done),
+            Command::ShareCost(share) => self.share_cost(*share).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

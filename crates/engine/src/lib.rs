@@ -52,6 +52,7 @@ mod replay;
 mod reservation;
 mod scheduler;
 mod sealed;
+mod sharing;
 mod snapshot;
 mod state;
 mod tally;

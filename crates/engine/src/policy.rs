@@ -35,6 +35,12 @@ impl State {
         self.policies_for(instance, tenant).all(|policy| policy.units.as_ref().is_none_or(|units| units.contains(unit)))
     }
 
+    /// Whether work in a unit on a shared runtime is charged to the project that submits it.
+    pub(crate) fn bills_work(&self, instance: &AppInstance, unit: UnitNo) -> bool {
+        let said = self.policies_for(instance, instance.tenant).find_map(|policy| policy.billed_work.as_ref());
+        said.is_some_and(|units| units.contains(unit))
+    }
+
     /// Whose the usage of a project's own runtime is.
     pub fn attribution_for(&self, instance: &AppInstance) -> Attribution {
         let said = self.policies_for(instance, instance.tenant).find_map(|policy| policy.attribution);

@@ -13,6 +13,7 @@ mod nodes;
 mod owners;
 mod policies;
 mod prepaid;
+mod sharing;
 mod usage;
 mod windows;
 
@@ -32,6 +33,7 @@ use crate::prepaid::Prepaids;
 use crate::queue::{Queue, minute_begin};
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
+use crate::sharing::SharedCosts;
 use crate::token::{Token, Tokens};
 use crate::usage::Usage;
 use crate::window::Window;
@@ -263,6 +265,7 @@ pub struct State {
     pub(crate) usage: Usage,
     pub(crate) entitlements: Entitlements,
     pub(crate) policies: Policies,
+    pub(crate) sharing: SharedCosts,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

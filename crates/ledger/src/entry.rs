@@ -1,6 +1,6 @@
 //! Entries: amounts on accounts that sum to zero.
 
-use leasehold_model::body::PostedLine;
+use leasehold_model::body::{LedgerShared, PostedLine, SharingMethod};
 use leasehold_model::{Account, Item, Leg, ProjectNo, Steps};
 
 /// Whether legs sum to zero. Legs whose sum cannot be computed do not.
@@ -15,6 +15,25 @@ pub fn line_legs(payer: ProjectNo, line: &PostedLine) -> [Leg; 2] {
         Item::Unit(unit) => Account::UnitRevenue(unit),
     };
     [Leg { account: Account::Receivable(payer), amount: line.posted }, Leg { account: revenue, amount: -line.posted }]
+}
+
+/// What a share books: a debit of the project, or a credit of the owner, and on the other side the account of the runtime,
+/// on which nothing is left. What is not billable is at the expense of the operator.
+pub fn shared_legs(project: ProjectNo, shared: &LedgerShared) -> [Leg; 2] {
+    let other = match shared.method {
+        SharingMethod::NotBillable => Account::OperatorLoss,
+        SharingMethod::None
+        | SharingMethod::Owner
+        | SharingMethod::Even
+        | SharingMethod::ByUsage
+        | SharingMethod::ByQuota
+        | SharingMethod::Fixed
+        | SharingMethod::ByTier => Account::SharedRuntime(shared.app_instance),
+    };
+    [
+        Leg { account: Account::Receivable(project), amount: shared.booked },
+        Leg { account: other, amount: -shared.booked },
+    ]
 }
 
 /// What legs change of the receivable of a project.

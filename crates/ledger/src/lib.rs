@@ -15,7 +15,7 @@ mod residual;
 pub mod share;
 mod small;
 
-pub use entry::{line_legs, payer_amount, sums_to_zero};
+pub use entry::{line_legs, payer_amount, shared_legs, sums_to_zero};
 pub use exact::Amount;
 pub use invoice::{Taxed, round_to_currency, total, total_rounding};
 pub use leasehold_meter::Overflow;

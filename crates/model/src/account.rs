@@ -1,7 +1,7 @@
 //! The accounts of the ledger (SEMANTICS 12).
 
 use crate::codec::{DecodeError, Field, Reader};
-use crate::id::{ClassNo, ProjectNo, TenantNo, UnitNo};
+use crate::id::{AppInstanceNo, ClassNo, ProjectNo, TenantNo, UnitNo};
 use crate::ledger::Steps;
 use crate::{fields, words};
 
@@ -28,6 +28,8 @@ words! {
         Prepaid "prepaid",
         /// Prepaid credit that lapsed.
         ExpiredCredits "expired_credits",
+        /// What the projects that share a runtime take over from its owner; nothing is left on it.
+        SharedRuntime "shared_runtime",
     }
 }
 
@@ -58,6 +60,8 @@ pub enum Account {
     ExpiredCredits,
     /// What the platform earned with a usage unit.
     UnitRevenue(UnitNo),
+    /// What the projects that share a runtime take over from its owner; nothing is left on it.
+    SharedRuntime(AppInstanceNo),
 }
 
 impl Account {
@@ -73,7 +77,8 @@ impl Account {
             | Self::OperatorLoss
             | Self::TenantPrepaid(_)
             | Self::ExpiredCredits
-            | Self::UnitRevenue(_) => None,
+            | Self::UnitRevenue(_)
+            | Self::SharedRuntime(_) => None,
         }
     }
 
@@ -90,6 +95,7 @@ impl Account {
             Self::OperatorLoss => AccountKind::OperatorLoss,
             Self::TenantPrepaid(_) | Self::ProjectPrepaid(_) => AccountKind::Prepaid,
             Self::ExpiredCredits => AccountKind::ExpiredCredits,
+            Self::SharedRuntime(_) => AccountKind::SharedRuntime,
         }
     }
 
@@ -134,6 +140,10 @@ impl Field for Account {
                 out.push(12);
                 unit.put(out);
             }
+            Self::SharedRuntime(app_instance) => {
+                out.push(13);
+                app_instance.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -150,6 +160,7 @@ impl Field for Account {
             10 => Self::ProjectPrepaid(Field::get(r)?),
             11 => Self::ExpiredCredits,
             12 => Self::UnitRevenue(Field::get(r)?),
+            13 => Self::SharedRuntime(Field::get(r)?),
             code => return Err(DecodeError::BadCode { field: "account", code: u64::from(code) }),
         })
     }

@@ -12,6 +12,7 @@ mod losses;
 mod patterns;
 mod policies;
 mod prepaid;
+mod sharing;
 mod usage;
 mod windows;
 
@@ -41,6 +42,9 @@ pub use ledger::{
 pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
 pub use policies::{AppPolicyPut, Attribution, PolicyScope};
 pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPut, PrepaidToppedUp};
+pub use sharing::{
+    LedgerShared, ServiceTier, ServiceTiers, ShareWeight, Sharing, SharingBasis, SharingMethod, SharingPut,
+};
 pub use usage::{ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
@@ -583,4 +587,6 @@ kinds! {
     171 "entitlement.deleted" EntitlementDeleted,
     172 "entitlement.warned" EntitlementWarned,
     173 "app_policy.put" AppPolicyPut,
+    174 "sharing.put" SharingPut,
+    175 "ledger.shared" LedgerShared,
 }

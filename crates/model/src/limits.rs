@@ -125,6 +125,10 @@ pub const RECENT_USAGE_IDS: usize = 1_000_000;
 pub const ENTITLEMENTS_PER_TENANT_MAX: usize = 10_000;
 /// Refused usage that the engine remembers, so that it is sealed once however often it is sent.
 pub const REFUSED_USAGE_MAX: usize = 10_000;
+/// Projects that a sharing policy names.
+pub const SHARING_PROJECTS_MAX: usize = 1000;
+/// Service tiers of a sharing policy.
+pub const SERVICE_TIERS_MAX: usize = 50;
 /// Usage records that are recorded together, all or none.
 pub const USAGE_RECORDS_TOGETHER_MAX: usize = 1000;
 /// The records after which the amounts of a posting are out of date.

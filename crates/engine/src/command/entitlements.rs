@@ -18,5 +18,6 @@ fields! {
         pub of: PolicyScope,
         pub units: Option<UnitList>,
         pub attribution: Option<Attribution>,
+        pub billed_work: Option<UnitList>,
     }
 }

@@ -3,12 +3,12 @@
 use super::{Command, CorrectEntry, IssueToken, RequestLease};
 use crate::decide::TOO_MANY_APPS;
 use crate::refusal::Refusal;
-use leasehold_model::body::Asks;
+use leasehold_model::body::{Asks, SharingBasis};
 use leasehold_model::codec::{Field, LIST_MAX};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, LEDGER_LEGS_MAX, LEDGER_LINES_MAX,
-    NODES_PER_CLAIM_MAX, RATE_LINES_MAX, UNITS_PER_APP_TYPE_MAX,
+    NODES_PER_CLAIM_MAX, RATE_LINES_MAX, SERVICE_TIERS_MAX, SHARING_PROJECTS_MAX, UNITS_PER_APP_TYPE_MAX,
 };
 use leasehold_model::{Activity, Name, TenantNo, TokenNo};
 use sha2::{Digest, Sha256};
@@ -82,6 +82,7 @@ macro_rules! plain_commands {
             | Command::PutEntitlement(_)
             | Command::DeleteEntitlement(_)
             | Command::PutAppPolicy(_)
+            | Command::ShareCost(_)
     };
 }
 
@@ -149,6 +150,21 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
         }
         Command::CorrectEntry(correct) => check_legs(correct.reversal.len().max(correct.replacement.len())),
         Command::AdjustLedger(adjust) => check_legs(adjust.legs.len()),
+        Command::PutSharing(put) => put.sharing.as_ref().map_or(Ok(()), |sharing| match &sharing.basis {
+            SharingBasis::Fixed(weights) => {
+                let limit = SHARING_PROJECTS_MAX;
+                refuse_if(weights.len() > limit, Refusal::BadShares { limit })
+            }
+            SharingBasis::ByTier(tiers) => {
+                let is_long = tiers.projects.len() > SHARING_PROJECTS_MAX || tiers.tiers.len() > SERVICE_TIERS_MAX;
+                refuse_if(is_long, Refusal::BadTiers)
+            }
+            SharingBasis::None
+            | SharingBasis::Owner
+            | SharingBasis::Even
+            | SharingBasis::ByUsage(_)
+            | SharingBasis::ByQuota(_) => Ok(()),
+        }),
         Command::IssueInvoice(issue) => {
             let too_many = issue.projects.len().max(issue.taxed.len()) > LIST_MAX;
             refuse_if(too_many, Refusal::InvoiceMismatch { tenant: issue.tenant })
@@ -200,6 +216,7 @@ pub(super) fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         Command::PostUsage(_)
         | Command::AdjustLedger(_)
         | Command::IssueInvoice(_)
+        | Command::PutSharing(_)
         | Command::Renew(_)
         | Command::Release(_)
         | Command::ReportActivity(_)

@@ -13,6 +13,8 @@ fields! {
         pub report: UsageReport,
         /// The record that the report supersedes, if the books have it.
         pub replaces: Option<ReplacedUsage>,
+        /// The project that was credited with what that record cost.
+        pub replaced_creditor: Option<ProjectNo>,
         /// The number of records that the books had when they were asked.
         pub known_to: u64,
     }

@@ -68,12 +68,12 @@ impl Draft<'_> {
     }
 
     pub(super) fn put_app_policy(&mut self, put: &PutAppPolicy) -> Result<(), Refusal> {
-        let PutAppPolicy { of, units, attribution } = put.clone();
+        let PutAppPolicy { of, units, attribution, billed_work } = put.clone();
         let state = self.state();
         let app_type = of.app_type;
         let app = state.app_type(app_type).ok_or(Refusal::UnknownAppType { app_type })?;
         if let Some(unit) =
-            units.iter().flat_map(leasehold_model::UnitList::iter).find(|unit| !app.units.contains(*unit))
+            units.iter().chain(&billed_work).flat_map(leasehold_model::UnitList::iter).find(|unit| !app.units.contains(*unit))
         {
             return Err(Refusal::UnitNotEnabled { unit, app_type });
         }
@@ -92,9 +92,12 @@ impl Draft<'_> {
             if attribution == Some(Attribution::Caller) && found.scope != ControlPlaneScope::Project {
                 return Err(Refusal::AttributionFixed { app_instance });
             }
+            if billed_work.is_some() && found.scope != ControlPlaneScope::Tenant {
+                return Err(Refusal::WorkIsBilled { app_instance });
+            }
         }
         let version = state.app_policy(of).map_or(0, |old| old.version) + 1;
-        self.emit(of.tenant, AppPolicyPut { of, version, units, attribution, billed_work: None }, |_| {});
+        self.emit(of.tenant, AppPolicyPut { of, version, units, attribution, billed_work }, |_| {});
         Ok(())
     }
 

@@ -70,7 +70,7 @@ impl Draft<'_> {
         }
     }
 
-    fn payer(&self, project: ProjectNo, currency: Currency) -> &Payer {
+    pub(super) fn payer(&self, project: ProjectNo, currency: Currency) -> &Payer {
         self.state().ledger().payer(project, currency).unwrap_or(&NO_PAYER)
     }
 
@@ -129,7 +129,8 @@ impl Draft<'_> {
         if let Some(closing) = &ledger.closing {
             // The last settlement of the month, of what was recorded before the cut.
             let in_time = post.as_of_size == closing.cut && post.through == ledger.settled_through;
-            return if in_time && closing.issued.is_empty() {
+            let is_shared = self.state().sharing.closing.as_ref().is_some_and(|shares| !shares.done.is_empty());
+            return if in_time && closing.issued.is_empty() && !is_shared {
                 Ok(())
             } else {
                 Err(Refusal::PeriodIsClosing { month: closing.month })
@@ -160,7 +161,7 @@ impl Draft<'_> {
         Ok(())
     }
 
-    fn check_complete(&self, ledger: &Ledger) -> Result<(), Refusal> {
+    pub(super) fn check_complete(&self, ledger: &Ledger) -> Result<(), Refusal> {
         match ledger.payer_index.first_incomplete() {
             Some((project, _)) => Err(Refusal::PostingIncomplete { project }),
             None => Ok(()),
@@ -185,6 +186,9 @@ impl Draft<'_> {
                 | Account::ExpiredCredits => {
                     return Err(Refusal::AccountNotByHand { account: leg.account.word() });
                 }
+                Account::SharedRuntime(app_instance) if self.state().app_instance(app_instance).is_none() => {
+                    return Err(Refusal::UnknownAppInstance { app_instance });
+                }
                 Account::Revenue(class) if self.state().class(class).is_none() => {
                     return Err(Refusal::UnknownClass { class });
                 }
@@ -196,6 +200,7 @@ impl Draft<'_> {
                 | Account::Revenue(_)
                 | Account::UnitRevenue(_)
                 | Account::Rounding
+                | Account::SharedRuntime(_)
                 | Account::OperatorLoss => {}
             }
         }
@@ -335,6 +340,7 @@ impl Draft<'_> {
             return Err(Refusal::InvoiceExists { tenant });
         }
         self.check_complete(ledger)?;
+        self.check_shared()?;
         let owed = ledger.payer_index.of_tenant(tenant, currency);
         let owed = owed.map(|project| (project, self.payer(project, currency).unbilled_in(month)));
         let owed: Vec<_> = owed.filter(|(_, amount)| *amount != Steps::ZERO).collect();
@@ -374,6 +380,7 @@ impl Draft<'_> {
         let closing = ledger.closing.as_ref().filter(|closing| closing.month == month);
         let closing = closing.ok_or(Refusal::NoPeriodIsClosing)?;
         self.check_complete(ledger)?;
+        self.check_shared()?;
         if let Some((_, payer)) = ledger.payers.iter().find(|(_, payer)| payer.unbilled_in(month) != Steps::ZERO) {
             return Err(Refusal::InvoiceMissing { tenant: payer.tenant });
         }

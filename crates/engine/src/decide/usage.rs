@@ -147,15 +147,29 @@ impl Draft<'_> {
         self.check_attachment_of_usage(report)?;
         let replaces = self.check_superseded(command)?;
         self.check_month_of_usage(project, report, replaces.as_ref(), used_before)?;
-        let charge = if is_shared && !report.control_plane { UsageCharge::Reported } else { UsageCharge::Billed };
-        let no_submitter = is_shared && !report.control_plane && project == owner && user.is_none();
+        let is_work = is_shared && !report.control_plane;
+        let no_submitter = is_work && project == owner && user.is_none();
+        let creditor = self.creditor_of(instance, report).filter(|creditor| {
+            is_work && !no_submitter && *creditor != project && state.bills_work(instance, report.unit)
+        });
+        let charge = if is_work && creditor.is_none() { UsageCharge::Reported } else { UsageCharge::Billed };
         let identity =
             Identity { tenant: Some(tenant), project: Some(project), user, workload: None, token: self.identity.token };
         if charge == UsageCharge::Billed {
             let checked = self.check_entitlements(project, report, replaces.as_ref(), &mut used_before.entitled);
             checked.map_err(|refused| Unaccepted::NotEntitled(identity.clone(), refused))?;
         }
-        Ok((identity, UsageRecorded { report: report.clone(), charge, no_submitter, replaces }))
+        let replaced_creditor = replaces.and(command.replaced_creditor);
+        let body =
+            UsageRecorded { report: report.clone(), charge, no_submitter, replaces, creditor, replaced_creditor };
+        Ok((identity, body))
+    }
+
+    /// Who pays for the capacity that work on a shared runtime uses: the project that lends it, or the owner.
+    fn creditor_of(&self, instance: &AppInstance, report: &UsageReport) -> Option<ProjectNo> {
+        let state = self.state();
+        let source = report.attachment.and_then(|attachment| state.apps.lent_by(attachment));
+        Some(source.unwrap_or(instance.project)).filter(|project| state.project(*project).is_some())
     }
 
     /// A project uses only so much in a month; less than before always passes.

@@ -37,10 +37,11 @@ pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
     }
     put_varint(apps.ended.len() as u64, out);
     for (number, ended) in &apps.ended {
-        let EndedAttachment { tenant, app_instance, at } = *ended;
+        let EndedAttachment { tenant, app_instance, source_project, at } = *ended;
         number.put(out);
         tenant.put(out);
         app_instance.put(out);
+        source_project.put(out);
         at.put(out);
     }
 }
@@ -98,14 +99,14 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Apps, BadSnapshot
     }
     for _ in 0..r.count(usize::MAX)? {
         let number = AttachmentNo::get(r)?;
-        let (tenant, app_instance) = (Field::get(r)?, Field::get(r)?);
+        let (tenant, app_instance, source_project) = (Field::get(r)?, Field::get(r)?, Field::get(r)?);
         if number.0 >= apps.next_attachment
             || apps.attachments.contains_key(&number)
             || apps.ended.last_key_value().is_some_and(|(last, _)| *last >= number)
         {
             return Err(wrong("the attachments that have ended are out of order"));
         }
-        apps.ended.insert(number, EndedAttachment { tenant, app_instance, at: Field::get(r)? });
+        apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at: Field::get(r)? });
     }
     Ok(apps)
 }

@@ -1,6 +1,7 @@
 //! Encoding and decoding of what the engine keeps of reported usage.
 
 mod entitlements;
+mod sharing;
 
 use super::BadSnapshot;
 use crate::state::State;
@@ -55,6 +56,7 @@ pub(super) fn put(state: &State, out: &mut Vec<u8>) {
         [key[0], key[1], *payload].iter().for_each(|word| out.extend_from_slice(&word.to_be_bytes()));
     }
     entitlements::put(state, out);
+    sharing::put(&state.sharing, out);
 }
 
 fn bytes<const N: usize>(r: &mut Reader<'_>) -> Result<[u8; N], BadSnapshot> {
@@ -116,5 +118,7 @@ pub(super) fn get(state: &mut State, r: &mut Reader<'_>) -> Result<(), BadSnapsh
         usage.remember_refused((key, payload), sequence);
     }
     state.usage = usage;
-    entitlements::get(state, r)
+    entitlements::get(state, r)?;
+    state.sharing = sharing::get(r)?;
+    Ok(())
 }

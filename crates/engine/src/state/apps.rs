@@ -36,6 +36,7 @@ impl State {
     pub(super) fn fold_app_type_deleted(&mut self, number: AppTypeNo) -> Result<(), &'static str> {
         let gone = self.apps.types.get_mut(number.0 as usize).and_then(Option::take);
         self.policies.retain(|of, _| of.app_type != number);
+        self.sharing.policies.retain(|of, _| of.app_type != number);
         gone.map(drop).ok_or("no such kind of app")
     }
 
@@ -58,6 +59,7 @@ impl State {
         self.ceilings.retain(|ceiling| ceiling.scope.app_instance != Some(number));
         self.drop_entitlements_on(number);
         self.policies.retain(|of, _| of.app_instance != Some(number));
+        self.sharing.forget_instance(number);
         Ok(())
     }
 
@@ -78,9 +80,9 @@ impl State {
 
     pub(super) fn fold_attachment_ended(&mut self, number: AttachmentNo, at: Instant) -> Result<(), &'static str> {
         let ended = self.apps.attachments.remove(&number).ok_or("no such attachment")?;
-        let Attachment { tenant, app_instance, .. } = ended;
+        let Attachment { tenant, app_instance, source_project, .. } = ended;
         self.apps.ended.retain(|_, ended| ended.at.saturating_add(LATE_WINDOW) >= at);
-        self.apps.ended.insert(number, EndedAttachment { tenant, app_instance, at });
+        self.apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at });
         Ok(())
     }
 

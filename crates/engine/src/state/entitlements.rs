@@ -76,6 +76,7 @@ impl State {
         let is_there = |app: Option<AppInstanceNo>| app.is_none_or(|app| instances.contains_key(&app));
         self.entitlements.retain(|of, found| found.tenant != tenant && is_there(of.app_instance));
         self.policies.retain(|of, _| of.tenant != Some(tenant) && is_there(of.app_instance));
+        self.drop_sharing_of(tenant);
     }
 
     /// The entitlements of a project go with it.

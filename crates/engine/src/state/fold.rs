@@ -426,6 +426,8 @@ impl State {
             Body::EntitlementDeleted(gone) => self.fold_entitlement_deleted(gone.of)?,
             Body::EntitlementWarned(warned) => self.fold_entitlement_warned(warned)?,
             Body::AppPolicyPut(put) => self.fold_app_policy(put)?,
+            Body::SharingPut(put) => self.fold_sharing_policy(put)?,
+            Body::LedgerShared(shared) => self.fold_shared(record, shared, to)?,
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())

@@ -14,15 +14,15 @@ use leasehold_model::{Month, ProjectNo, Record, Steps, TenantNo};
 
 type Folded = Result<(), &'static str>;
 
-const TOO_LARGE: &str = "an amount is too large";
+pub(super) const TOO_LARGE: &str = "an amount is too large";
 
-fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {
+pub(super) fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {
     let tenant = record.identity.tenant.ok_or("an entry without a tenant")?;
     Ok((tenant, record.identity.project.ok_or("an entry without a project")?))
 }
 
 impl Ledger {
-    fn payer_mut(&mut self, record: &Record, currency: Currency) -> Result<&mut Payer, &'static str> {
+    pub(super) fn payer_mut(&mut self, record: &Record, currency: Currency) -> Result<&mut Payer, &'static str> {
         let (tenant, project) = owner(record)?;
         let key = (project, currency);
         if !self.payers.contains_key(&key) {
@@ -108,6 +108,7 @@ impl State {
         if was_complete != posted.complete {
             self.ledger.payer_index.update((project, posted.currency), tenant, posted.complete);
         }
+        self.pool_posted(project, posted)?;
         self.count_posted_units((tenant, project, posted.currency), posted);
         let through = posted.complete.then_some(posted.through);
         self.count_posting((tenant, project, posted.currency), (posted.month, sum), through, to)
@@ -140,6 +141,7 @@ impl State {
         let amounts = [own(&corrected.reversal)?, own(&corrected.replacement)?, corrected.rounding];
         let amount = Steps::sum(amounts).ok_or(TOO_LARGE)?;
         payer.add(corrected.month, amount).ok_or(TOO_LARGE)?;
+        self.pool_corrected(project, corrected, amount)?;
         self.count_correction((tenant, project, corrected.currency), (corrected.month, amount), to)
     }
 
@@ -180,6 +182,7 @@ impl State {
             invoices: 0,
             credit_notes: 0,
         });
+        self.begin_shares();
         Ok(())
     }
 
@@ -219,6 +222,7 @@ impl State {
         }
         ledger.closing = None;
         ledger.first_open = closed.month.next();
+        self.end_shares(closed.month);
         Ok(())
     }
 

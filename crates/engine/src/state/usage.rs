@@ -35,7 +35,12 @@ impl State {
         if recorded.charge == UsageCharge::Billed {
             self.count_entitled(project, report, (report.to, report.quantity, none));
         }
-        self.count_usage((tenant, project), &Used::of(report, recorded.charge), false, to);
+        let used = Used::of(report, recorded.charge);
+        self.count_usage((tenant, project), &used, false, to);
+        if let Some(creditor) = recorded.creditor {
+            self.count_accepted((tenant, creditor), &self.cost_of_usage(&used), true, to);
+            self.note_use_of(creditor, record);
+        }
         if let Some(replaced) = &recorded.replaces {
             self.usage.note_replaced(replaced.sequence, record.sequence);
             // It is given something back, which is posted later.
@@ -45,8 +50,14 @@ impl State {
             if replaced.charge == UsageCharge::Billed {
                 self.count_entitled(replaced.project, report, (replaced.to, none, replaced.quantity));
             }
-            self.count_usage((tenant, replaced.project), &Used::replaced(report, replaced), true, to);
+            let used = Used::replaced(report, replaced);
+            self.count_usage((tenant, replaced.project), &used, true, to);
+            if let Some(creditor) = recorded.replaced_creditor {
+                self.count_accepted((tenant, creditor), &self.cost_of_usage(&used), false, to);
+                self.note_use_of(creditor, record);
+            }
         }
+        self.count_work(project, recorded);
         self.note_use(record);
         Ok(())
     }
@@ -81,7 +92,18 @@ impl State {
     ) {
         let costs = self.cost_of_usage(used);
         self.count_usage_in_ceilings((tenant, project), used, &costs, is_taken_back, to);
-        for UsageCost { currency, hour, exact } in costs {
+        self.count_accepted((tenant, project), &costs, is_taken_back, to);
+    }
+
+    /// Counts what usage costs as accrued until it is posted, or takes it away.
+    fn count_accepted(
+        &mut self,
+        (tenant, project): (TenantNo, ProjectNo),
+        costs: &[UsageCost],
+        is_taken_back: bool,
+        to: &mut impl Follower,
+    ) {
+        for UsageCost { currency, hour, exact } in costs.iter().copied() {
             let change = if is_taken_back { -exact } else { exact };
             let of = (tenant, project, currency);
             match self.ledger.opened {

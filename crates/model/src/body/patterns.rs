@@ -60,6 +60,7 @@ macro_rules! registry_kinds {
             | $crate::Body::EntitlementPut(_)
             | $crate::Body::EntitlementDeleted(_)
             | $crate::Body::AppPolicyPut(_)
+            | $crate::Body::SharingPut(_)
     };
 }
 
@@ -87,5 +88,6 @@ macro_rules! ledger_kinds {
             | $crate::Body::UsageRecorded(_)
             | $crate::Body::UsageRefused(_)
             | $crate::Body::EntitlementWarned(_)
+            | $crate::Body::LedgerShared(_)
     };
 }

@@ -104,4 +104,10 @@ fields! {
         pub no_submitter: bool,
         pub replaces: Option<ReplacedUsage>,
     }
+    added {
+        /// The project that is credited with what it costs: it pays for the capacity.
+        1 pub creditor: Option<ProjectNo>,
+        /// The project that was credited with what the replaced record cost.
+        2 pub replaced_creditor: Option<ProjectNo>,
+    }
 }

@@ -1,0 +1,93 @@
+//! Encoding and decoding of what there is to share.
+
+use super::super::BadSnapshot;
+use crate::sharing::{ClosingShares, SharedCosts, SharingPolicies};
+use leasehold_model::body::SharingPut;
+use leasehold_model::codec::{Field, Reader, put_varint};
+use leasehold_model::rate::Currency;
+use leasehold_model::{AppInstanceNo, Month, ProjectNo, Steps, UnitNo, UsageDelta};
+use std::collections::BTreeMap;
+
+fn put_map<K: Field, V: Field>(map: impl ExactSizeIterator<Item = (K, V)>, out: &mut Vec<u8>) {
+    put_varint(map.len() as u64, out);
+    for (key, value) in map {
+        key.put(out);
+        value.put(out);
+    }
+}
+
+fn get_map<K: Field + Ord, V: Field>(r: &mut Reader<'_>) -> Result<BTreeMap<K, V>, BadSnapshot> {
+    let mut map = BTreeMap::new();
+    for _ in 0..r.count(usize::MAX)? {
+        let (key, value) = (K::get(r)?, V::get(r)?);
+        if map.last_key_value().is_some_and(|(last, _)| *last >= key) {
+            return Err(BadSnapshot::Inconsistent("what is shared is out of order"));
+        }
+        map.insert(key, value);
+    }
+    Ok(map)
+}
+
+fn put_policies(policies: &SharingPolicies, out: &mut Vec<u8>) {
+    put_varint(policies.len() as u64, out);
+    policies.values().for_each(|policy| policy.put(out));
+}
+
+fn get_policies(r: &mut Reader<'_>) -> Result<SharingPolicies, BadSnapshot> {
+    let mut policies = SharingPolicies::new();
+    for _ in 0..r.count(usize::MAX)? {
+        let policy: SharingPut = Field::get(r)?;
+        if policies.last_key_value().is_some_and(|(last, _)| *last >= policy.of) {
+            return Err(BadSnapshot::Inconsistent("sharing policies are out of order"));
+        }
+        policies.insert(policy.of, policy);
+    }
+    Ok(policies)
+}
+
+pub(super) fn put(sharing: &SharedCosts, out: &mut Vec<u8>) {
+    put_policies(&sharing.policies, out);
+    let pools = sharing.pools.iter();
+    put_map(pools.map(|((month, app, currency), pool)| (((*month, *app), *currency), *pool)), out);
+    let work = sharing.work.iter();
+    put_map(
+        work.map(|((month, app, unit, project), used)| (((*month, *app), (*unit, *project)), UsageDelta(*used))),
+        out,
+    );
+    out.push(u8::from(sharing.closing.is_some()));
+    if let Some(closing) = &sharing.closing {
+        put_policies(&closing.policies, out);
+        put_varint(closing.done.len() as u64, out);
+        closing.done.iter().for_each(|of| of.put(out));
+    }
+}
+
+pub(super) fn get(r: &mut Reader<'_>) -> Result<SharedCosts, BadSnapshot> {
+    let policies = get_policies(r)?;
+    let pools = get_map::<((Month, AppInstanceNo), Currency), Steps>(r)?;
+    let work = get_map::<((Month, AppInstanceNo), (UnitNo, ProjectNo)), UsageDelta>(r)?;
+    let closing = if bool::get(r)? {
+        let policies = get_policies(r)?;
+        let mut closing = ClosingShares { policies, ..ClosingShares::default() };
+        for _ in 0..r.count(usize::MAX)? {
+            if !closing.done.insert(Field::get(r)?) {
+                return Err(BadSnapshot::Inconsistent("a cost that was shared twice"));
+            }
+        }
+        Some(closing)
+    } else {
+        None
+    };
+    if pools.values().any(|pool| *pool == Steps::ZERO) || work.values().any(|used| used.0 == 0) {
+        return Err(BadSnapshot::Inconsistent("nothing to share"));
+    }
+    Ok(SharedCosts {
+        policies,
+        pools: pools.into_iter().map(|(((month, app), currency), pool)| ((month, app, currency), pool)).collect(),
+        work: work
+            .into_iter()
+            .map(|(((month, app), (unit, project)), used)| ((month, app, unit, project), used.0))
+            .collect(),
+        closing,
+    })
+}
