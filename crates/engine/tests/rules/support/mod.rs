@@ -3,6 +3,7 @@
 
 mod apps;
 mod custody;
+mod freeze;
 pub(crate) mod invariants;
 mod pending;
 mod prepaid;
