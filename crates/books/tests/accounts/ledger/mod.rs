@@ -6,7 +6,6 @@ mod closing;
 mod compare;
 mod directed;
 mod directed_usage;
-mod freeze;
 mod settling;
 mod story;
 mod timelines;

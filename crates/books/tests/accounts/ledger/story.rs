@@ -302,7 +302,7 @@ fn ended_claim(ended: &EndedClaim) -> command::EndedClaim {
 }
 
 /// The settings with which an engine begins.
-pub(crate) fn settings() -> Settings {
+fn settings() -> Settings {
     let known = leasehold_engine::Settings::default();
     Settings {
         ttl_max: known.ttl_max,

@@ -3,7 +3,6 @@
 
 mod apps;
 mod custody;
-mod freeze;
 pub(crate) mod invariants;
 mod pending;
 mod prepaid;

@@ -61,7 +61,7 @@ pub(crate) struct Story {
     pub(crate) world: World,
     pub(crate) names: Names,
     pub(crate) text: String,
-    pub(super) quotas: BTreeMap<String, PutQuota>,
+    quotas: BTreeMap<String, PutQuota>,
 }
 
 /// One line, taken apart.
@@ -179,7 +179,7 @@ impl Story {
         Some(answer)
     }
 
-    pub(super) fn tell(&mut self, records: &[leasehold_model::Record]) {
+    fn tell(&mut self, records: &[leasehold_model::Record]) {
         for record in records {
             self.names.meet(record);
             let line = tell(record, &self.names, self.world.state());

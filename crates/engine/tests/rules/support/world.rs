@@ -65,15 +65,6 @@ impl World {
         Self { engine, readers: Readers::beside(&mut state), replica: state, records: Vec::new() }
     }
 
-    /// A world that goes on after these records.
-    #[allow(dead_code, reason = "for the frozen journals")]
-    pub(crate) fn after(records: Vec<Record>) -> Self {
-        let mut state = State::new();
-        records.iter().for_each(|record| state.apply(record).expect("a journal that folds"));
-        let engine = Engine::new(state.clone());
-        Self { engine, readers: Readers::beside(&mut state), replica: state, records }
-    }
-
     pub(crate) fn state(&self) -> &State {
         self.engine.state()
     }
