@@ -14,8 +14,8 @@ use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format::to_the_second;
 use leasehold_api::{
-    Decimal, Invoice, InvoiceDrafts, InvoiceFigures, InvoiceHead, InvoiceKind, InvoiceLine, InvoiceStatus,
-    LedgerAmount, MonthText, NewPayment, Payment, TaxRateChange, TaxRates,
+    Decimal, Invoice, InvoiceDrafts, InvoiceFigures, InvoiceHead, InvoiceKind, InvoiceLine, InvoiceSection,
+    InvoiceStatus, LedgerAmount, MonthText, NewPayment, Payment, TaxRateChange, TaxRates,
 };
 use leasehold_client::{Call, Json};
 use serde::de::DeserializeOwned;
