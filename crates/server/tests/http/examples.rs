@@ -212,6 +212,14 @@ async fn the_head_of_a_ray_cluster_and_its_workers() {
         .map(|line| (line["control_plane"] == true, &line["amount"]))
         .collect();
     assert_eq!(sums, BTreeMap::from([(true, &json!("58.600000")), (false, &json!("145.500000"))]), "{costs}");
+    // By the anchors that follow from the instance, leases and what was reported together.
+    let by = "app,operating_mode,control_plane_scope,runtime_backend";
+    let costs = site.ledger.get(&format!("/api/v1/costs?by={by}&tenant=bio&from=2026-01-31T21:00:00Z")).await;
+    let line = &costs["lines"][0];
+    let anchors = ["app", "operating_mode", "control_plane_scope", "runtime_backend", "amount"].map(|name| &line[name]);
+    assert_eq!(json!(anchors), json!(["app", "tenant_dedicated", "project", "ray", "204.100000"]), "{costs}");
+    let usage = site.ledger.get("/api/v1/usage?by=runtime_backend,app&tenant=bio&from=2026-01-31T21:00:00Z").await;
+    assert_eq!([&usage["reported"][0]["app"], &usage["lines"][0]["runtime_backend"]], [&json!("app"), &json!("ray")]);
     let (total, found) = site.invoice().await;
     let expected: &[(&str, bool, &[&str])] = &[
         ("train", false, &["gpu_hours 1.500000", "h100 144.000000"]),
