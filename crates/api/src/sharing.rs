@@ -205,4 +205,7 @@ pub struct CostShareList {
     pub draft: bool,
     /// In order of app instance, project and currency.
     pub shares: Vec<CostShare>,
+    /// Pass as `cursor` to get the next page. Absent on the last page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_cursor: Option<String>,
 }

@@ -40,6 +40,7 @@ pages! {
     EntitlementList { "entitlements": api::Entitlement }
     AppPolicyList { "policies": api::AppPolicy }
     SharingList { "policies": api::SharingPolicy }
+    CostShareList { "shares": api::CostShare }
     UsageUnitList { "usage_units": api::UsageUnit }
     UnitPriceList { "unit_prices": api::UnitPrice }
     AppList { "apps": api::App }

@@ -146,6 +146,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
                 (month "Month as YYYY-MM. The first month that is not closed if absent." text)
                 tenant
                 (app_instance "App instance: name or number. Absent for all." text)
+                page
             ] => 200 CostShareList }
     policy_history { "Show all versions of a policy"
         Get "/api/v1/policies/" {app} "/history" for PRICE_READERS

@@ -59,8 +59,7 @@ impl LedgerBook {
 }
 
 impl Books {
-    /// The shares of a month after a place, up to a limit, of one app instance or of all; and the place after which
-    /// there are more.
+    /// The shares of a month, of one app instance or of all, in order of app instance and project.
     pub fn shares(
         &self,
         month: Month,

@@ -83,6 +83,37 @@ fn evenly_among_those_who_used_it() {
     );
 }
 
+/// 10.00 shared by three: each third is rounded down, and the step that is missing goes to the first.
+#[test]
+fn ten_shared_by_three() {
+    story(
+        "
+        2674800 op sharing chat of=a on=shared method=even
+        2674801 a use shared a/lab id=1 to=2674800 n=5
+        2674801 a use shared a/dev id=2 to=2674800 n=1
+        2674801 op user a/u
+        2674801 a use shared a/a id=3 to=2674800 n=9 user=a/u
+        2678400 op posted a/a 10 through=2678400 plane=shared
+        2678400 op settled 2678400
+        2678400 op cut 1970-01
+        2678401 op sharecost shared
+        ",
+        expect![[r#"
+            2674800 a sharing version 1
+            2674801 a 5 of lab reported
+            2674801 a 1 of dev reported
+            2674801 a user.put
+            2674801 a 9 of a reported
+            2678400 a ledger.posted
+            2678400 - ledger.hour_settled
+            2678400 - period.closing
+            2678401 a a bears 3.333334 of 10.000000 (even v1 1/3), booked -6.666666
+            2678401 a lab bears 3.333333 of 10.000000 (even v1 1/3), booked 3.333333
+            2678401 a dev bears 3.333333 of 10.000000 (even v1 1/3), booked 3.333333
+        "#]],
+    );
+}
+
 #[test]
 fn by_usage_of_a_unit() {
     shared(

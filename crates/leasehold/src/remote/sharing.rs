@@ -5,6 +5,7 @@ use super::failure::Failed;
 use super::policy::scope;
 use super::session::Session;
 use crate::cli::sharing::{SharingCommand, SharingSetArgs};
+use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::time_format::to_the_second;
@@ -28,7 +29,15 @@ pub(super) async fn run(session: &Session, command: SharingCommand) -> Result<()
         }
         SharingCommand::Shares(args) => {
             let call = client.list_shares().maybe("month", args.month).maybe("tenant", args.tenant);
-            session.show(call.maybe("app_instance", args.app_instance), |all| shares(session, all)).await
+            let call = call.maybe("app_instance", args.app_instance).query("limit", leasehold_api::limits::PAGE_MAX);
+            if session.json {
+                return Ok(print_json(&call.all_json().await?)?);
+            }
+            let mut all = call.clone().await?;
+            if all.next_cursor.is_some() {
+                all.shares = call.all().await?;
+            }
+            Ok(print(&shares(session, &all))?)
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The shares of the cost of control planes: as they were recorded, or as they would be now.
 
 use super::ledger_scope::{OwnerText, asked_month};
+use super::page::page;
 use crate::access::Caller;
 use crate::books::{consult, problem};
 use crate::context::{Answer, Context, json};
@@ -11,6 +12,7 @@ use leasehold_api::{CostShare, CostShareList, Problem};
 use leasehold_books::Share;
 use leasehold_model::body::{LedgerShared, ShareWeight, SharingMethod};
 use leasehold_model::{AppInstanceNo, EntryId, Month, Steps, UnitQuantity};
+use std::sync::Arc;
 
 /// A weight in the measure of its method.
 fn weight_text(method: SharingMethod, ShareWeight(weight): ShareWeight) -> String {
@@ -95,7 +97,8 @@ pub(super) async fn list_shares(context: Context) -> Answer {
     let (asked, caller) = (asked_month(&context)?, context.caller().clone());
     let owner = OwnerText::of(&context);
     let app_instance = context.query("app_instance").map(str::to_owned);
-    let listed = consult(&context.app, context.caller(), move |app, books| {
+    let (app, asking) = (Arc::clone(&context.app), caller.clone());
+    let listed = consult(&app, &asking, move |app, books| {
         app.now.read(|state| {
             let owner = owner.find(state, books, &caller)?;
             let instance =
@@ -107,8 +110,9 @@ pub(super) async fn list_shares(context: Context) -> Answer {
             let recorded = books.shares(of, instance, takes).map_err(|error| problem(&error))?;
             let is_draft = recorded.is_empty() && books.ledger_opened().is_some() && of >= books.first_open_month();
             let shares = if is_draft { view.draft(of, instance)? } else { recorded };
-            let shares = shares.iter().filter(|share| takes(share)).map(|share| view.share(share, is_draft)).collect();
-            Ok(CostShareList { month: month(of), draft: is_draft, shares })
+            let visible = shares.iter().filter(|share| takes(share)).map(|share| view.share(share, is_draft));
+            let (shares, next_cursor) = page(&context, (1..).zip(visible))?;
+            Ok(CostShareList { month: month(of), draft: is_draft, shares, next_cursor })
         })
     });
     json(200, &listed.await?)
