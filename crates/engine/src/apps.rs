@@ -3,6 +3,7 @@
 
 use crate::state::{State, Table, entry};
 use leasehold_model::app::{FIRST_SITE_UNIT, STANDARD_UNITS};
+use leasehold_model::limits::LATE_WINDOW;
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AppInstanceNo, AppOrigin, AppTypeNo, AttachmentNo, ControlPlaneScope, Instant, Name, OperatingMode,
@@ -145,16 +146,12 @@ impl Apps {
         self.ended.retain(|_, attachment| attachment.tenant != tenant);
     }
 
-    /// To which instance an attachment lends or lent.
-    pub(crate) fn lends_to(&self, number: AttachmentNo) -> Option<AppInstanceNo> {
-        let live = self.attachments.get(&number).map(|live| live.app_instance);
-        live.or_else(|| self.ended.get(&number).map(|ended| ended.app_instance))
-    }
-
-    /// The project that lends by an attachment, or lent.
-    pub(crate) fn lent_by(&self, number: AttachmentNo) -> Option<ProjectNo> {
-        let live = self.attachments.get(&number).map(|live| live.source_project);
-        live.or_else(|| self.ended.get(&number).map(|ended| ended.source_project))
+    /// To which instance an attachment lends, and which project; or did so while usage could still be reported.
+    pub(crate) fn lends_to(&self, number: AttachmentNo, now: Instant) -> Option<(AppInstanceNo, ProjectNo)> {
+        let live = self.attachments.get(&number).map(|live| (live.app_instance, live.source_project));
+        let lately = |ended: &&EndedAttachment| ended.at.saturating_add(LATE_WINDOW) >= now;
+        let ended = self.ended.get(&number).filter(lately);
+        live.or_else(|| ended.map(|ended| (ended.app_instance, ended.source_project)))
     }
 }
 

@@ -169,7 +169,8 @@ impl Draft<'_> {
     /// Who pays for the capacity that work on a shared runtime uses: the project that lends it, or the owner.
     fn creditor_of(&self, instance: &AppInstance, report: &UsageReport) -> Option<ProjectNo> {
         let state = self.state();
-        let source = report.attachment.and_then(|attachment| state.apps.lent_by(attachment));
+        let lent = report.attachment.and_then(|attachment| state.apps.lends_to(attachment, self.now));
+        let source = lent.map(|(_, source)| source);
         Some(source.unwrap_or(instance.project)).filter(|project| state.project(*project).is_some())
     }
 
@@ -253,8 +254,8 @@ impl Draft<'_> {
             (None, None) => Ok(()),
             (Some(_), None) | (None, Some(_)) => Err(Refusal::LentUsageNeedsBoth),
             (Some(attachment), Some(allocation)) => {
-                let known = self.state().apps.lends_to(attachment);
-                if known.ok_or(Refusal::UnknownAttachment { attachment })? != report.app_instance {
+                let known = self.state().apps.lends_to(attachment, self.now);
+                if known.ok_or(Refusal::UnknownAttachment { attachment })?.0 != report.app_instance {
                     return Err(Refusal::AttachmentMismatch { attachment });
                 }
                 if allocation.0 >= self.state().size() {
