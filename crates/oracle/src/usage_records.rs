@@ -18,8 +18,8 @@ use leasehold_model::ledger::{ExactSteps, Item, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Amount, Body, ControlPlaneScope, Instant, Month, Name, ProjectNo, Record, TenantNo, UnitMeasure, UsageCharge,
-    UserNo,
+    Amount, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, ProjectNo, Record, TenantNo, UnitMeasure,
+    UsageCharge, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -48,6 +48,12 @@ pub(crate) struct Accepted {
     instance: AppInstancePut,
     /// How many prices were known when it was accepted.
     prices_known: usize,
+}
+
+impl Accepted {
+    pub(crate) fn app_type(&self) -> AppTypeNo {
+        self.instance.app_type
+    }
 }
 
 /// What the records say about reported usage.
@@ -211,14 +217,41 @@ impl World {
         })
     }
 
+    /// The project that was credited with what the superseded record cost.
+    fn replaced_creditor(&self, wish: &UsageWish, now: Instant) -> Option<ProjectNo> {
+        let old = self.usage_with_id(&wish.report, wish.report.supersedes.as_ref()?, now)?;
+        old.recorded.creditor
+    }
+
+    /// Who is credited with work on a runtime that a tenant shares, if it is charged: the source project of the
+    /// attachment, or else the owner of the runtime. Its own work is not charged.
+    fn creditor_of(&self, wish: &UsageWish, instance: &AppInstancePut) -> Option<ProjectNo> {
+        let lent = wish.report.attachment.map(|number| {
+            let lives = self.apps.attachments.get(&number).map(|(_, made, _)| made);
+            lives.or_else(|| self.apps.ended.get(&number).map(|(_, made, _)| made))
+        });
+        let creditor = match lent {
+            Some(made) => made.expect("it lends to the instance").source_project,
+            None => instance.project,
+        };
+        let is_billed = self.is_work_billed(instance, wish.tenant, wish.report.unit);
+        let lives = self.projects.contains_key(&creditor);
+        (is_billed && lives && creditor != wish.project).then_some(creditor)
+    }
+
     /// The record of a report without faults.
     fn usage_record_of(&self, wish: &UsageWish, instance: &AppInstancePut, now: Instant) -> UsageRecorded {
         let is_work = instance.scope == ControlPlaneScope::Tenant && !wish.report.control_plane;
+        let no_submitter = is_work && wish.user.is_none() && wish.project == instance.project;
+        let creditor = (is_work && !no_submitter).then(|| self.creditor_of(wish, instance)).flatten();
+        let is_billed = !is_work || creditor.is_some();
         UsageRecorded {
             report: wish.report.clone(),
-            charge: if is_work { UsageCharge::Reported } else { UsageCharge::Billed },
-            no_submitter: is_work && wish.user.is_none() && wish.project == instance.project,
+            charge: if is_billed { UsageCharge::Billed } else { UsageCharge::Reported },
+            no_submitter,
             replaces: self.replaced_by(wish, now),
+            creditor,
+            replaced_creditor: self.replaced_creditor(wish, now),
         }
     }
 
@@ -344,10 +377,10 @@ impl World {
         self.newest_usage().filter(counts).map(cost).sum()
     }
 
-    /// Whether a record was posted for its payer, as of a record that may supersede it.
-    fn is_posted(&self, known: &Accepted, currency: Currency, part: &Part<'_>, by: u64) -> bool {
-        let covers = |(payer, through, size): &((ProjectNo, Currency), Instant, u64)| {
-            *payer == (known.project, currency) && part.hour < *through && by < *size
+    /// Whether a record was posted for a payer, as of a record that may supersede it.
+    fn is_posted(&self, payer: (ProjectNo, Currency), part: &Part<'_>, by: u64) -> bool {
+        let covers = |(of, through, size): &((ProjectNo, Currency), Instant, u64)| {
+            *of == payer && part.hour < *through && by < *size
         };
         self.reports.posted.iter().any(covers)
     }
@@ -364,8 +397,11 @@ impl World {
             for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
                 // Hours before the opening are never posted.
                 let parts = self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened);
-                *sums.entry(of.project).or_insert(I256::ZERO) +=
-                    sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
+                let cost = sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
+                *sums.entry(of.project).or_insert(I256::ZERO) += cost;
+                if let Some(creditor) = of.recorded.creditor {
+                    *sums.entry(creditor).or_insert(I256::ZERO) -= cost;
+                }
             }
         }
         for (payer, cost) in &self.reports.unit_costs {
@@ -383,7 +419,8 @@ impl World {
         sums.into_values().map(up).sum()
     }
 
-    /// Whether a project has billed usage that is still to be posted, or is to be given back what was.
+    /// Whether a project has billed usage that is still to be posted, or is to be given back what was; also as the
+    /// creditor of work.
     pub(crate) fn has_unposted_usage(&self, project: ProjectNo) -> bool {
         let Some(opened) = self.ledger.opened else { return false };
         let currencies: Vec<Currency> = self.apps.prices.iter().map(|put| put.currency).collect();
@@ -392,16 +429,17 @@ impl World {
                 let parts = self.billed_parts(known, *currency);
                 let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
                 let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
-                    None => !self.is_posted(known, *currency, part, known.sequence),
+                    None => !self.is_posted((project, *currency), part, known.sequence),
                     Some(by) => {
-                        self.is_posted(known, *currency, part, known.sequence)
-                            && !self.is_posted(known, *currency, part, by)
+                        self.is_posted((project, *currency), part, known.sequence)
+                            && !self.is_posted((project, *currency), part, by)
                     }
                 };
                 parts.iter().any(|part| due(part) && waits(part))
             })
         };
-        self.reports.accepted.iter().filter(|known| known.project == project).any(unposted)
+        let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
+        self.reports.accepted.iter().filter(is_of).any(unposted)
     }
 }
 
