@@ -278,11 +278,12 @@ impl World {
         Ok(Foretold::RefusedAs(others.iter().copied().chain(["shares_pending"]).collect()))
     }
 
-    /// Nothing is posted into a month of which something was shared. Only that is foretold.
+    /// Nothing is posted into a month of which something was shared or invoiced. Only that is foretold.
     pub(crate) fn foretell_posting(&self, as_of_size: u64) -> Told {
         match self.ledger.closing {
             Some((month, cut)) if cut == as_of_size => {
-                if self.ledger.shared.iter().any(|(_, _, of)| *of == month) {
+                let is_shared = self.ledger.shared.iter().any(|(_, _, of)| *of == month);
+                if is_shared || self.ledger.invoices.iter().any(|one| one.month == month) {
                     // Whatever else is wrong may be said first.
                     return Ok(Foretold::RefusedAs(POSTING_FAULTS.to_vec()));
                 }

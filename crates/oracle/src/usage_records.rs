@@ -9,19 +9,21 @@ use crate::booking::{PER_BILLIONTH, Part, measure_of, parts};
 use crate::ceiling::{Ceiling, Scope};
 use crate::command::Command;
 use crate::foretell::{Foretold, Told};
+use crate::ledger::Fraction;
+use crate::oracle::Oracle;
 use crate::prepaid::AccountKey;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use ethnum::{I256, U256};
 use leasehold_model::body::{AppInstancePut, ReplacedUsage, UsageRecorded, UsageReport};
-use leasehold_model::ledger::{ExactSteps, Item, Magnitude};
+use leasehold_model::ledger::{ExactSteps, Item, LineKey, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Amount, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, ProjectNo, Record, TenantNo, UnitMeasure,
-    UsageCharge, UserNo,
+    Amount, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, Priority, ProjectNo, Record, TenantNo,
+    UnitMeasure, UsageCharge, UserNo,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Usage that a runtime wants to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -440,6 +442,41 @@ impl World {
         };
         let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
         self.reports.accepted.iter().filter(is_of).any(unposted)
+    }
+}
+
+impl Oracle {
+    /// The lines of all billed usage that counts, one for each part and payer: with the payer, the usage and the exact
+    /// cost. The creditor's are negative.
+    pub fn unit_lines(&self) -> Vec<((ProjectNo, Currency), LineKey, i128, ExactSteps)> {
+        let mut lines = Vec::new();
+        let currencies: BTreeSet<Currency> = self.world.apps.prices.iter().map(|put| put.currency).collect();
+        for known in self.world.newest_usage() {
+            let report = &known.recorded.report;
+            for currency in currencies.iter().copied() {
+                for part in self.world.billed_parts(known, currency) {
+                    let key = LineKey {
+                        hour: part.hour,
+                        project: known.project,
+                        pool: LineKey::NO_POOL,
+                        item: Item::Unit(report.unit),
+                        priority: Priority::Standard,
+                        priced: Priority::Standard,
+                        tag: None,
+                        app_instance: Some(report.app_instance),
+                        attachment: report.attachment,
+                        control_plane: report.control_plane,
+                        card: part.price.map(|put| put.price_no),
+                    };
+                    let usage = i128::try_from(part.quantity).expect("below 2^127");
+                    let exact = |negative| Fraction::of_parts(negative, part.cost(), U256::new(10).pow(21)).write();
+                    let creditor = known.recorded.creditor;
+                    lines.extend(creditor.map(|of| ((of, currency), key.clone(), -usage, exact(true))));
+                    lines.push(((known.project, currency), key, usage, exact(false)));
+                }
+            }
+        }
+        lines
     }
 }
 

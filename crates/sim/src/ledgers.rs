@@ -27,6 +27,11 @@ pub(crate) fn any(state: &State, ledger: &Ledger, now: Instant) -> Option<Comman
     Some(drawn.command())
 }
 
+/// An invoice of the month that is being closed, if one is due.
+pub(crate) fn invoice(state: &State, ledger: &Ledger, now: Instant, dice: &mut Dice) -> Command {
+    Drawn { state, ledger, now, dice: Dice::new(dice.below(1 << 60)) }.issue()
+}
+
 /// Shortly before the end of the last month, so that it can be closed soon; sometimes at no hour, or in the future.
 fn start(now: Instant, dice: &mut Dice) -> Option<Instant> {
     let month_start = Month::of(now).start();

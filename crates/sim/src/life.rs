@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, usage};
+use crate::{apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, shares, sharing, usage};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -347,6 +347,7 @@ impl Life<'_> {
         let about_apps = self.now.read(|state| {
             let limits = [entitlements::any(state, records, now), policies::any(state, now)];
             let limits = limits.into_iter().chain([usage::aimed(state, records, now)]);
+            let limits = limits.chain([sharing::any(state, now), usage::work(state, records, now)]);
             [apps::any(state, now), usage::any(state, records, now)].into_iter().chain(limits)
         });
         for (identity, command) in about_apps.flatten() {
@@ -366,7 +367,11 @@ impl Life<'_> {
             }
             let ledger = self.truth.oracle.ledger();
             let about_money = self.now.read(|state| ledgers::any(state, ledger, now));
-            if let Some(command) = about_money.filter(|_| self.truth.keeps_ledger) {
+            // The one or the other: both may be about the hour that is settled next.
+            let oracle = &self.truth.oracle;
+            let about_shares = self.now.read(|state| shares::any(state, oracle, now));
+            let about_money = about_money.filter(|_| about_shares.is_empty()).into_iter().chain(about_shares);
+            for command in about_money.filter(|_| self.truth.keeps_ledger) {
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }

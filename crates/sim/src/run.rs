@@ -2,7 +2,7 @@
 
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
-use crate::{apps_events, claims, entitlements_events, events, prepaid_events, usage_events};
+use crate::{apps_events, claims, entitlements_events, events, prepaid_events, sharing_events, usage_events};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
 use leasehold_model::{Instant, Record};
@@ -157,6 +157,7 @@ fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>
     apps_events::count(&truth.records, &mut truth.tally.sensitive);
     usage_events::count(&truth.records, &mut truth.tally.sensitive);
     entitlements_events::count(&truth.records, &mut truth.tally.sensitive);
+    sharing_events::count(&truth.records, &mut truth.tally.sensitive);
     Ok((truth.tally, truth.records))
 }
 

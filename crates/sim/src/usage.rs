@@ -12,8 +12,8 @@ use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefu
 use leasehold_model::limits::{LATE_WINDOW, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Name, ProjectNo, Record,
-    TenantNo, UnitNo, UnitQuantity, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Month, Name, ProjectNo,
+    Record, TenantNo, UnitNo, UnitQuantity, UserNo,
 };
 use leasehold_oracle::Dice;
 
@@ -32,6 +32,14 @@ pub(crate) fn aimed(state: &State, records: &[Record], now: Instant) -> Option<(
     let dice = Dice::new(now.0.rotate_left(13) ^ state.size() << 23 ^ 0xa13ed);
     let mut drawn = Drawn { state, records, now, dice };
     let usage = drawn.dice.one_in(2).then(|| drawn.at_a_limit())??;
+    drawn.sent(usage).map(by_reporter)
+}
+
+/// Work on a shared runtime, often in the month before, at times.
+pub(crate) fn work(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {
+    let dice = Dice::new(now.0.rotate_left(19) ^ state.size() << 29 ^ 0x3043c);
+    let mut drawn = Drawn { state, records, now, dice };
+    let usage = drawn.dice.one_in(2).then(|| drawn.shared_work())??;
     drawn.sent(usage).map(by_reporter)
 }
 
@@ -241,7 +249,7 @@ impl<'a> Drawn<'a> {
             allocation,
             supersedes: None,
         };
-        Some(RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 })
+        Some(RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: 0 })
     }
 
     /// A report that supersedes another one, mostly the newest of its chain.
@@ -267,16 +275,18 @@ impl<'a> Drawn<'a> {
             }
             _ => {}
         }
-        let moves = self.state.app_instance(report.app_instance).is_some_and(|found| {
-            found.scope == ControlPlaneScope::Platform
-                || found.scope == ControlPlaneScope::Project && self.may_be_of_caller(found)
+        let moves = self.state.app_instance(report.app_instance).is_some_and(|found| match found.scope {
+            ControlPlaneScope::Platform => true,
+            ControlPlaneScope::Tenant => !report.control_plane,
+            ControlPlaneScope::Project => self.may_be_of_caller(found),
         });
         let others = self.projects(Some(tenant));
         if moves && !others.is_empty() && self.dice.one_in(3) {
             project = self.dice.pick(&others).0;
         }
         let user = identity.user.filter(|_| !self.dice.one_in(4));
-        let mut usage = RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 };
+        let mut usage =
+            RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: 0 };
         entitlements::reach_a_limit(self.state, &mut usage, Some(of.quantity), &mut self.dice);
         Some(usage)
     }
@@ -298,6 +308,7 @@ impl<'a> Drawn<'a> {
             user,
             report,
             replaces: None,
+            replaced_creditor: None,
             known_to: 0,
         })
     }
@@ -340,6 +351,41 @@ impl<'a> Drawn<'a> {
         Some(usage)
     }
 
+    /// Work of some project on a shared runtime, in units of the app.
+    fn shared_work(&mut self) -> Option<RecordUsage> {
+        let is_shared = |found: &&AppInstance| found.scope != ControlPlaneScope::Project;
+        let shared: Vec<&AppInstance> = self.state.app_instances_after(None).filter(is_shared).collect();
+        let instance = if shared.is_empty() { None } else { Some(*self.dice.pick(&shared)) }?;
+        let is_platform = instance.scope == ControlPlaneScope::Platform;
+        let projects = self.projects((!is_platform).then_some(instance.tenant));
+        let (project, tenant) = *self.dice.pick(&projects);
+        let mut usage = self.fresh()?;
+        (usage.project, usage.tenant) = (project, tenant);
+        let users = self.state.users().filter(|(_, user)| user.tenant == tenant);
+        let users: Vec<UserNo> = users.map(|(number, _)| number).collect();
+        usage.user = (!users.is_empty() && !self.dice.one_in(3)).then(|| *self.dice.pick(&users));
+        let enabled: Vec<UnitNo> = self.state.app_type(instance.app_type)?.units.iter().collect();
+        let unit = if enabled.is_empty() { None } else { Some(*self.dice.pick(&enabled)) }?;
+        let (attachment, allocation) = self.lent(instance.number);
+        let report = &mut usage.report;
+        report.id = name(&format!("work-{}", self.dice.below(400)));
+        (report.app_instance, report.unit, report.control_plane) = (instance.number, unit, self.dice.one_in(10));
+        (report.attachment, report.allocation) = (attachment, allocation);
+        report.reporter = report.reporter.map(|_| instance.tenant);
+        if report.control_plane && !is_platform {
+            usage.project = instance.project;
+        }
+        // Up to the end of the last month, or a little beyond it.
+        let border = Month::of(self.now).start().0;
+        let since = self.now.0 - border;
+        if !self.dice.one_in(4) && since > 0 && since < 30 * DAY {
+            let late = if self.dice.one_in(3) { self.dice.below(since) } else { 0 };
+            report.to = Instant(border + late - u64::from(late == 0) * self.dice.below(DAY / 8));
+            report.from = Instant(report.to.0 - 1 - self.dice.below(DAY / 4));
+        }
+        Some(usage)
+    }
+
     /// What was refused is sent again, with the same content or with other content.
     fn refused_again(&mut self, (record, refused): (&Record, &UsageRefused)) -> Option<RecordUsage> {
         let identity = &record.identity;
@@ -350,7 +396,15 @@ impl<'a> Drawn<'a> {
             _ => {}
         }
         let (tenant, project) = (identity.tenant?, identity.project?);
-        Some(RecordUsage { tenant, project, user: identity.user, report, replaces: None, known_to: 0 })
+        Some(RecordUsage {
+            tenant,
+            project,
+            user: identity.user,
+            report,
+            replaces: None,
+            replaced_creditor: None,
+            known_to: 0,
+        })
     }
 
     /// A new report, one that supersedes another, or one that was sent before.
@@ -403,6 +457,7 @@ impl<'a> Drawn<'a> {
                     return None;
                 }
                 usage.replaces = Some(replaced(old)?);
+                usage.replaced_creditor = old.recorded.creditor;
             }
         }
         Some(usage)

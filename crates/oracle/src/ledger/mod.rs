@@ -16,6 +16,7 @@ mod share;
 
 pub use audit::{Audit, DueLine};
 pub use entry::Entry;
+pub(crate) use fraction::Fraction;
 pub(crate) use invoice::rounded_steps;
 pub use invoice::{InvoiceKey, InvoiceLines};
 
