@@ -20,6 +20,9 @@ pub struct AppPolicy {
     pub usage_units: Option<Vec<String>>,
     /// Whose the usage of a project's own runtime is; null if this policy does not say.
     pub attribution: Option<Attribution>,
+    /// Units in which work on a shared runtime is charged to the project that submits it, and credited to the one that
+    /// pays for the capacity; null if this policy does not say.
+    pub billed_work: Option<Vec<String>>,
 }
 
 /// Sets a policy as a whole: what is absent is left to the policy of the next wider scope.
@@ -40,6 +43,10 @@ pub struct AppPolicyChange {
     /// Whose the usage of a project's own runtime is: that of its owner, or of the project that asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attribution: Option<Attribution>,
+    /// Units in which work on a runtime that a tenant shares is charged to the project that submits it, and credited to
+    /// the one that pays for the capacity. Absent for what wider policies say; without any it is only reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub billed_work: Option<Vec<String>>,
 }
 
 /// A policy that was set.

@@ -262,6 +262,11 @@ pub struct CostReport {
     pub lines: Vec<CostLine>,
     /// All lines together, one amount per currency.
     pub total: Vec<Amount>,
+    /// What is credited by group, because others used capacity that is paid for by the group. What is owed is the cost
+    /// less this.
+    pub credits: Vec<CostLine>,
+    /// All credits together, one amount per currency.
+    pub total_credited: Vec<Amount>,
 }
 
 /// Hourly cost of one group.

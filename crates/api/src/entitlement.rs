@@ -113,7 +113,7 @@ pub struct RefusedUsage {
     pub used: String,
     /// The hard limit that it would have exceeded.
     pub hard: String,
-    /// Sequence number of the record by which usage with this ID was accepted later; null if it was not.
+    /// Sequence number of the record by which the same usage was accepted later; null if it was not.
     pub accepted_later: Option<u64>,
 }
 

@@ -131,6 +131,8 @@ pub enum InvoiceSection {
     Workload,
     /// Usage of the month by control planes of app instances.
     ControlPlane,
+    /// Shares of what control planes cost: what is borne for others, and what others bear.
+    Share,
     /// Corrections, entries by hand, and changes of closed months.
     Adjustment,
 }
@@ -208,6 +210,8 @@ pub struct InvoiceFigures {
     pub workload: LedgerAmount,
     /// Sum of the lines of control planes.
     pub control_plane: LedgerAmount,
+    /// Sum of the shares of what control planes cost.
+    pub shares: LedgerAmount,
     /// Sum of the adjustments.
     pub adjustments: LedgerAmount,
     /// Sum of all lines.

@@ -2,6 +2,7 @@
 
 use crate::books::Stretch;
 use crate::rate::Decimal;
+use crate::sharing::CostShare;
 use crate::time::When;
 use leasehold_model::{AccountKind, EntryKind, Priority};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -186,6 +187,9 @@ pub struct LedgerLeg {
     /// Usage unit whose revenue it is. Absent if it is not that of a usage unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_unit: Option<String>,
+    /// App instance whose cost is shared. Absent if it is not the account of one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_instance: Option<String>,
     /// Amount; the amounts of an entry sum to zero.
     pub amount: LedgerAmount,
 }
@@ -325,6 +329,8 @@ pub struct LedgerBalance {
     pub class: Option<String>,
     /// Name of the usage unit whose revenue it is; null if it is not that of a usage unit.
     pub usage_unit: Option<String>,
+    /// Name of the app instance whose cost is shared; null if it is not the account of one.
+    pub app_instance: Option<String>,
     /// Currency code of three capital letters.
     pub currency: String,
     /// Sum of all amounts on the account; positive if debits exceed credits.
@@ -521,6 +527,8 @@ pub struct LedgerExplanation {
     pub arithmetic: Vec<String>,
     /// Exact amount as a fraction of the currency; null if the entry does not come from usage.
     pub exact: Option<String>,
+    /// What the share comes from; null if the entry is not a share of the cost of a control plane.
+    pub share: Option<CostShare>,
     /// Corrections that followed, and what they corrected, in order.
     pub corrections: Vec<LedgerEntry>,
 }

@@ -39,6 +39,7 @@ mod rate;
 mod record;
 mod scrub;
 mod settings;
+mod sharing;
 mod status;
 mod tenancy;
 mod time;
@@ -98,7 +99,7 @@ pub use lease::{
     Activity, Ask, Confirmed, Fences, Granted, GrantedLease, History, Lease, LeaseEnd, LeaseList, Outcome, ReadyAnswer,
     Release, Released, Renew, Renewed, Reported, RequestLease, Revocation, Revoke, Revoked, Unfenced,
 };
-pub use leasehold_model::body::Attribution;
+pub use leasehold_model::body::{Attribution, SharedAs, SharingMethod};
 pub use leasehold_model::instant::WRITTEN_MAX;
 pub use leasehold_model::{
     AccountKind, AllocationState, AppOrigin, AttemptEnd, CeilingMode, ControlPlaneScope, CreditSource, CustodyState,
@@ -133,6 +134,10 @@ pub use rate::{
 pub use record::{LeaseEvent, LeaseEventType, Record, RecordHead, RecordIdempotency, RecordIdentity, RecordSignature};
 pub use scrub::{AuditStatus, ScrubBegun, ScrubBooks, ScrubFinding, ScrubFindingKind, ScrubPass, ScrubState};
 pub use settings::{Settings, SettingsChange};
+pub use sharing::{
+    CostShare, CostShareList, ServiceTier, ShareWeight, Sharing, SharingChange, SharingHistory, SharingList,
+    SharingPolicy, SharingPut, SharingVersion, TierOfProject,
+};
 pub use status::{
     ClassStatus, DiskStatus, Fence, HeldInClass, LeaseCounts, NodeCounts, Quarantine, QueueStatus, Status,
     TenantStatus, WaitingByPriority,

@@ -69,6 +69,7 @@ impl Books {
             | Body::EntitlementWarned(_) => {}
             Body::UsageRefused(refused) => self.units.refuse(record, refused)?,
             Body::AppPolicyPut(put) => self.units.put_policy(put, record.sequence),
+            Body::SharingPut(put) => self.units.put_sharing(put, record.sequence),
             Body::RateCardPut(card) => self.schedule.put_card(card.clone()),
             Body::RateCardDeleted(gone) => self.schedule.drop_card(gone.card),
             Body::ChargePolicyPut(policy) => self.put_policy(policy)?,
@@ -281,6 +282,7 @@ impl Books {
             Body::LedgerCorrected(corrected) => self.ledger.corrected(record, corrected)?,
             Body::LedgerAdjusted(adjusted) => self.ledger.adjusted(record, adjusted)?,
             Body::LedgerDisputed(disputed) => self.ledger.dispute(disputed),
+            Body::LedgerShared(shared) => self.ledger.shared(record, shared)?,
             Body::PeriodClosing(closing) => {
                 self.ledger.closing = Some(Cut { month: closing.month, sequence: record.sequence });
                 self.units.unposted.at_cut = Some(self.units.unposted.lines.clone());

@@ -8,8 +8,8 @@ use crate::persist::{BOOKS_VERSION, Indexes};
 use crate::runs::Runs;
 use crate::seal::{Commit, FILE_BYTES, Seal};
 use crate::store::{
-    self, CORRELATIONS, Definition, ENTRIES, FINDER, HEADS, INVOICES, LINE_HOURS, PAYER_ENTRIES, ROWS, SEGMENTS, STATE,
-    STAYS, STORIES, Store, UNIT_HOURS, USAGE_BEHIND, USAGE_FILTERS, USAGE_IDS, USAGE_REFUSED,
+    self, CORRELATIONS, Definition, ENTRIES, FINDER, HEADS, INVOICES, LINE_HOURS, PAYER_ENTRIES, ROWS, SEGMENTS,
+    SHARES, STATE, STAYS, STORIES, Store, UNIT_HOURS, USAGE_BEHIND, USAGE_FILTERS, USAGE_IDS, USAGE_REFUSED,
 };
 use crate::units::WrittenIds;
 use leasehold_journal::disk::is_out_of_files;
@@ -313,6 +313,7 @@ impl Keeper {
                 line_hours: index(&books.ledger.line_hours, LINE_HOURS)?,
                 usage_behind: index(&books.units.behind, USAGE_BEHIND)?,
                 usage_refused: index(&books.units.refused, USAGE_REFUSED)?,
+                shares: index(&books.ledger.shares, SHARES)?,
             };
             let mut state = writing.open_table(STATE).map_err(io)?;
             let entries: [(u64, &[u8]); 4] = [
@@ -354,6 +355,7 @@ impl Keeper {
         books.ledger.line_hours.written(written.indexes.line_hours);
         books.units.behind.written(written.indexes.usage_behind);
         books.units.refused.written(written.indexes.usage_refused);
+        books.ledger.shares.written(written.indexes.shares);
         books.units.hours.written(&written.commit);
         books.units.ids.written(written.usage_ids);
         books.store.dropped.clear();

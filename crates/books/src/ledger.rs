@@ -12,6 +12,7 @@ mod persist;
 mod prepaid;
 mod rating;
 mod settle;
+mod shares;
 mod stored;
 mod story;
 
@@ -24,6 +25,7 @@ pub(crate) use prepaid::prepaid_legs;
 pub use prepaid::{PrepaidEntry, PrepaidEvent};
 pub(crate) use rating::{PayerLines, Rated};
 pub use settle::{PayerPosting, Settlement};
+pub use shares::Share;
 pub(crate) use stored::{StoredBody, StoredEntry};
 pub(crate) use story::{LineOfStory, StoryLines};
 
@@ -106,6 +108,8 @@ pub(crate) struct LedgerBook {
     /// Records with entries by payer, and those with lines by payer and hour; see `index.rs`.
     pub(crate) payer_entries: Runs,
     pub(crate) line_hours: Runs,
+    /// Records with shares, by month and app instance.
+    pub(crate) shares: Runs,
 }
 
 fn owner(record: &Record) -> Result<(TenantNo, ProjectNo), &'static str> {

@@ -58,7 +58,7 @@ pub use keeper::{COMMIT_RECORDS, Keeper, Opened, Written};
 pub use leases::{LeasePage, LeaseQuestion};
 pub use ledger::{
     Entry, EntryKind, EntryLine, EntryPage, EntryQuestion, Invoice, InvoiceDraft, InvoiceHead, InvoiceLine,
-    InvoiceLineKey, LineLease, LineSource, PayerPosting, Payment, PrepaidEntry, PrepaidEvent, Settlement,
+    InvoiceLineKey, LineLease, LineSource, PayerPosting, Payment, PrepaidEntry, PrepaidEvent, Settlement, Share,
 };
 pub use losses::{EndedClaim, EndedOnNode};
 pub use names::{NamedKind, NamedObject};

@@ -62,7 +62,7 @@ impl Books {
             Body::AppTypeDeleted(gone) => self.forget_name(K::AppType, gone.app_type.0, record.stamp),
             Body::UsageUnitPut(put) => self.name(K::Unit, put.unit.0, &put.name, None),
             #[rustfmt::skip]
-            Body::UnitPricePut(_) | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
+            Body::UnitPricePut(_) | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::SharingPut(_) | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
             | Body::ClassPut(_) | Body::Granted(_) | Body::Denied(_) | Body::Released(_)
             | Body::Expired(_) | Body::Revoked(_) | Body::TeardownStarted(_) | Body::Fenced(_) | Body::Genesis(_)
             | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_)

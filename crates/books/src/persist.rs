@@ -25,7 +25,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 15;
+pub(crate) const BOOKS_VERSION: u32 = 16;
 
 leasehold_model::fields! {
     /// The encoded form of a row.
@@ -302,6 +302,7 @@ leasehold_model::fields! {
         pub line_hours: RunHeads,
         pub usage_behind: RunHeads,
         pub usage_refused: RunHeads,
+        pub shares: RunHeads,
         /// By day.
         pub usage_ids: Vec<(u64, RunHeads)>,
     }
@@ -459,6 +460,7 @@ impl Books {
         self.correlations.heads = indexes.correlations;
         (self.ledger.payer_entries.heads, self.ledger.line_hours.heads) = (indexes.payer_entries, indexes.line_hours);
         (self.units.behind.heads, self.units.refused.heads) = (indexes.usage_behind, indexes.usage_refused);
+        self.ledger.shares.heads = indexes.shares;
         self.pass_deadlines(self.last_stamp);
         r.finish()?;
         Ok((chunks, indexes.usage_ids))

@@ -47,6 +47,9 @@ pub(crate) const USAGE_FILTERS: Definition = TableDefinition::new("usage_filters
 /// The usage records behind each series and hour.
 pub(crate) const USAGE_BEHIND: Definition = TableDefinition::new("usage_behind");
 
+/// Shares of the cost of control planes.
+pub(crate) const SHARES: Definition = TableDefinition::new("shares");
+
 /// Usage that entitlements refused.
 pub(crate) const USAGE_REFUSED: Definition = TableDefinition::new("usage_refused");
 

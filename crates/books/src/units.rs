@@ -22,7 +22,9 @@ use hours::UnitHours;
 pub(crate) use ids::{UsageIds, WrittenIds};
 use leasehold_meter::unit_parts;
 use leasehold_model::app::STANDARD_UNITS;
-use leasehold_model::body::{AppInstancePut, AppPolicyPut, PolicyScope, UnitPricePut, UsageRecorded, UsageUnitPut};
+use leasehold_model::body::{
+    AppInstancePut, AppPolicyPut, PolicyScope, SharingPut, UnitPricePut, UsageRecorded, UsageUnitPut,
+};
 use leasehold_model::ledger::{HOUR_NS, LineKey};
 use leasehold_model::{
     AppInstanceNo, AppTypeNo, AttachmentNo, Instant, Item, ProjectNo, Record, TenantNo, UnitMeasure, UnitNo,
@@ -36,7 +38,10 @@ fields! {
     #[derive(Copy, PartialOrd, Ord, Hash)]
     pub struct UnitSeries {
         pub tenant: TenantNo,
+        /// Whose usage it is.
         pub project: ProjectNo,
+        /// The project itself, or one that is credited with what it costs.
+        pub payer: ProjectNo,
         pub app_instance: AppInstanceNo,
         pub attachment: Option<AttachmentNo>,
         pub control_plane: bool,
@@ -74,9 +79,11 @@ pub(crate) struct UnitBook {
     pub(crate) refused: Runs,
     /// The records of all versions of policies.
     pub(crate) policies: BTreeMap<(PolicyScope, u32), u64>,
+    pub(crate) sharing: BTreeMap<(PolicyScope, u32), u64>,
 }
 
 /// Whose usage a report, or the one that it replaces, is about.
+#[derive(Clone, Copy)]
 struct Reported {
     project: ProjectNo,
     attachment: Option<AttachmentNo>,
@@ -96,6 +103,9 @@ impl UnitBook {
     }
     pub(crate) fn put_policy(&mut self, put: &AppPolicyPut, sequence: u64) {
         self.policies.insert((put.of, put.version), sequence);
+    }
+    pub(crate) fn put_sharing(&mut self, put: &SharingPut, sequence: u64) {
+        self.sharing.insert((put.of, put.version), sequence);
     }
     pub(crate) fn put_unit(&mut self, put: &UsageUnitPut) {
         self.measures.insert(put.unit, put.measure);
@@ -134,7 +144,7 @@ impl UnitBook {
         tenant: TenantNo,
         (app_instance, unit): (AppInstanceNo, UnitNo),
         reported: &Reported,
-        is_taken_back: bool,
+        (payer, is_taken_back): (ProjectNo, bool),
     ) -> Result<Vec<Contribution>, &'static str> {
         let measure = self.measure(unit).ok_or("an unknown usage unit")?;
         let app = *self.apps.get(&app_instance).ok_or("an unknown app instance")?;
@@ -143,7 +153,8 @@ impl UnitBook {
         let Reported { project, attachment, control_plane, charge, quantity, from, to } = *reported;
         let part = |part: leasehold_meter::UnitPart| {
             let price = self.price_at(unit, app, part.priced_at);
-            let series = UnitSeries { tenant, project, app_instance, attachment, control_plane, unit, price, charge };
+            let series =
+                UnitSeries { tenant, project, payer, app_instance, attachment, control_plane, unit, price, charge };
             let by = i128::try_from(part.quantity).map_err(|_| "usage is too large")?;
             let by = if is_taken_back { -by } else { by };
             Ok(Contribution { series: self.number(series), hour: part.hour, by })
@@ -170,7 +181,15 @@ impl Books {
             from: report.from,
             to: report.to,
         };
-        let mut parts = self.units.parts(tenant, what, &reported, false)?;
+        // Whoever is credited gets back what the project pays.
+        let mut parts = self.units.parts(tenant, what, &reported, (project, false))?;
+        if let Some(creditor) = recorded.creditor {
+            parts.extend(self.units.parts(tenant, what, &reported, (creditor, true))?);
+        }
+        for part in &parts {
+            let part = LinePart { series: part.series, hour: part.hour };
+            self.index_usage(record, tenant, report.correlation, part);
+        }
         if let Some(old) = &recorded.replaces {
             let replaced = Reported {
                 project: old.project,
@@ -181,11 +200,10 @@ impl Books {
                 from: old.from,
                 to: old.to,
             };
-            parts.extend(self.units.parts(tenant, what, &replaced, true)?);
-        }
-        for part in parts.iter().filter(|part| part.by >= 0) {
-            let part = LinePart { series: part.series, hour: part.hour };
-            self.index_usage(record, tenant, report.correlation, part);
+            parts.extend(self.units.parts(tenant, what, &replaced, (old.project, true))?);
+            if let Some(creditor) = recorded.replaced_creditor {
+                parts.extend(self.units.parts(tenant, what, &replaced, (creditor, false))?);
+            }
         }
         let units = &mut self.units;
         for part in parts.into_iter().filter(|part| part.by != 0) {
@@ -201,10 +219,11 @@ impl Books {
         Ok(())
     }
 
-    /// The usage records behind a line of a usage unit, in order, up to a limit; and whether there are more.
-    pub fn line_records(&self, key: &LineKey, limit: usize) -> Result<(Vec<u64>, bool), BooksError> {
+    /// The usage records behind a payer's line of a usage unit, in order, up to a limit; and whether there are more.
+    pub fn line_records(&self, payer: ProjectNo, key: &LineKey, limit: usize) -> Result<(Vec<u64>, bool), BooksError> {
         let is_of = |series: &UnitSeries| {
             Item::Unit(series.unit) == key.item
+                && series.payer == payer
                 && series.charge == UsageCharge::Billed
                 && (series.project, Some(series.app_instance)) == (key.project, key.app_instance)
                 && (series.attachment, series.control_plane) == (key.attachment, key.control_plane)
@@ -227,6 +246,12 @@ impl Books {
     /// The records of all versions of the policy of a scope, the oldest first.
     pub fn policy_versions(&self, of: PolicyScope) -> Vec<(u32, u64)> {
         let all = self.units.policies.range((of, 0)..=(of, u32::MAX));
+        all.map(|((_, version), sequence)| (*version, *sequence)).collect()
+    }
+
+    /// The same of the sharing policy of a scope.
+    pub fn sharing_versions(&self, of: PolicyScope) -> Vec<(u32, u64)> {
+        let all = self.units.sharing.range((of, 0)..=(of, u32::MAX));
         all.map(|((_, version), sequence)| (*version, *sequence)).collect()
     }
 

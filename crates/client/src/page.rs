@@ -39,6 +39,7 @@ pages! {
     CeilingList { "ceilings": api::Ceiling }
     EntitlementList { "entitlements": api::Entitlement }
     AppPolicyList { "policies": api::AppPolicy }
+    SharingList { "policies": api::SharingPolicy }
     UsageUnitList { "usage_units": api::UsageUnit }
     UnitPriceList { "unit_prices": api::UnitPrice }
     AppList { "apps": api::App }

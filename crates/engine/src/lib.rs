@@ -91,6 +91,7 @@ pub use readers::Readers;
 pub use refusal::{Refusal, RefusalClass, RegisteredGeneration};
 pub use replay::{Replayed, asked_by, replay};
 pub use sealed::{Records, Sealed, Sequences};
+pub use sharing::{Division, Share, SharingRules};
 pub use snapshot::BadSnapshot;
 pub use state::{FoldError, OpenLoss, Settings, State};
 pub use token::Token;

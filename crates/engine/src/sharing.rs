@@ -1,6 +1,10 @@
 //! Sharing the cost of control planes: the policies, what there is to share of the months that are not closed, and what
 //! the shares are in proportion to (SEMANTICS 9 and 12).
 
+mod division;
+
+pub use division::{Division, Share};
+
 use crate::apps::AppInstance;
 use crate::state::State;
 use leasehold_model::body::{PolicyScope, Sharing, SharingBasis, SharingPut};
@@ -127,15 +131,19 @@ impl State {
         self.sharing.pools.get(&(month, app, currency)).copied().unwrap_or_default()
     }
 
+    /// The control planes that cost something in a month that is not closed, and the currencies.
+    pub fn shared_pools(&self, month: Month) -> impl Iterator<Item = (AppInstanceNo, Currency)> + '_ {
+        let first = (month, AppInstanceNo(0), Currency::FIRST);
+        let pools = self.sharing.pools.range(first..).take_while(move |((of, ..), _)| *of == month);
+        pools.map(|((_, app, currency), _)| (*app, *currency))
+    }
+
     /// The control planes whose cost in the month that is being closed is still to be shared, and the currencies.
     pub fn shares_due(&self) -> impl Iterator<Item = (AppInstanceNo, Currency)> + '_ {
         let closing = self.ledger().closing.as_ref().zip(self.sharing.closing.as_ref());
-        let of_month = closing.into_iter().flat_map(move |(closing, shares)| {
-            let month = closing.month;
-            let first = (month, AppInstanceNo(0), Currency::FIRST);
-            let pools = self.sharing.pools.range(first..).take_while(move |((of, ..), _)| *of == month);
-            pools.map(|((_, app, currency), _)| (*app, *currency)).filter(|of| !shares.done.contains(of))
-        });
+        let of_month = closing
+            .into_iter()
+            .flat_map(move |(closing, shares)| self.shared_pools(closing.month).filter(|of| !shares.done.contains(of)));
         of_month.filter(|(app, _)| {
             self.app_instance(*app).is_some_and(|instance| {
                 let rules = self.sharing_rules_at_cut(instance);

@@ -26,6 +26,7 @@ pub(crate) mod rate;
 pub(crate) mod remote;
 pub(crate) mod select;
 pub(crate) mod settings;
+pub(crate) mod sharing;
 pub(crate) mod status;
 pub(crate) mod tenancy;
 pub(crate) mod timeline;

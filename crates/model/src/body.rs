@@ -43,7 +43,7 @@ pub use losses::{ClaimEndCorrected, EndsCorrected, LossSettled};
 pub use policies::{AppPolicyPut, Attribution, PolicyScope};
 pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPut, PrepaidToppedUp};
 pub use sharing::{
-    LedgerShared, ServiceTier, ServiceTiers, ShareWeight, Sharing, SharingBasis, SharingMethod, SharingPut,
+    LedgerShared, ServiceTier, ServiceTiers, ShareWeight, SharedAs, Sharing, SharingBasis, SharingMethod, SharingPut,
 };
 pub use usage::{ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};

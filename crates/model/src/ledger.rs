@@ -332,6 +332,8 @@ words! {
         Lapse = 10 "lapse",
         /// Credit that pays an invoice.
         PrepaidUse = 11 "prepaid_use",
+        /// A share of the cost of a control plane.
+        Share = 12 "share",
     }
 }
 

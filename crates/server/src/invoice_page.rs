@@ -190,6 +190,12 @@ fn description(line: &InvoiceLine) -> String {
     let mut words = match (&line.class, &line.usage_unit) {
         (Some(class), _) => format!("{class}, pool {}", line.pool.as_deref().unwrap_or("-")),
         (None, Some(unit)) => unit.clone(),
+        (None, None) if line.section == InvoiceSection::Share => {
+            let of = line.app_instance.as_deref().unwrap_or("-");
+            let is_credit = steps(&line.amount) < Steps::ZERO;
+            let words = if is_credit { "Borne by others" } else { "Share" };
+            return format!("{words}: control plane of {of}");
+        }
         (None, None) => return "Entry by hand".into(),
     };
     if let Some(priority) = line.priority {
@@ -199,7 +205,10 @@ fn description(line: &InvoiceLine) -> String {
         words += &format!(", app instance {app}");
     }
     if line.held_by != line.project {
-        words += &format!(", held by {}", line.held_by);
+        // Whoever lends capacity is credited with what others use of it.
+        let credited = line.usage_unit.is_some();
+        let verb = if credited { "credit for use by" } else { "held by" };
+        words += &format!(", {verb} {}", line.held_by);
     }
     match (line.section, line.correction, line.control_plane) {
         (InvoiceSection::Adjustment, true, _) => words = format!("Correction: {words}"),
@@ -251,6 +260,7 @@ fn values(issuer: &Issuer, figures: &InvoiceFigures, issued: Option<&api::Invoic
     let sections = [
         section("Workloads", InvoiceSection::Workload, figures, &figures.workload),
         section("Control planes", InvoiceSection::ControlPlane, figures, &figures.control_plane),
+        section("Shared control planes", InvoiceSection::Share, figures, &figures.shares),
         section("Adjustments", InvoiceSection::Adjustment, figures, &figures.adjustments),
     ];
     let money = |amount: &LedgerAmount| coarse(amount, &figures.currency);

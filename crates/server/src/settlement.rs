@@ -7,7 +7,7 @@ use crate::app::App;
 use crate::metrics::LedgerFigures;
 use leasehold_books::{BooksError, PayerPosting, Settlement};
 use leasehold_cell::{Inbox, Reply, Submission, Unsealed};
-use leasehold_engine::command::{IssueInvoice, Nothing, OpenLedger, PostUsage, SettleHour};
+use leasehold_engine::command::{IssueInvoice, Nothing, OpenLedger, PostUsage, SettleHour, ShareCost};
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{Identity, Month, Span};
 use std::collections::{BTreeMap, VecDeque};
@@ -173,6 +173,13 @@ fn close_month(app: &App, month: Month, cut: u64) -> Result<(), Unsettled> {
             let last = post_all(app, postings)?;
             wait_for(app, last)?;
         }
+    }
+    // What control planes cost is divided before anybody is billed.
+    let shares: Vec<_> = app.now.read(|state| state.shares_due().collect());
+    for (app_instance, currency) in shares {
+        let sealed = app.cell.operate(Command::ShareCost(ShareCost { app_instance, currency }))?;
+        let last = sealed.records.last().map_or(sealed.sequence(), |record| record.sequence);
+        wait_for(app, last)?;
     }
     let due: Vec<IssueInvoice> = app.books.with_books(|books| books.invoices_to_issue(app.settlement.terms))?;
     let count = due.len();

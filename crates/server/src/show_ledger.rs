@@ -100,6 +100,7 @@ impl LedgerView<'_> {
             project: None,
             class: None,
             usage_unit: None,
+            app_instance: None,
             amount: amount(leg.amount),
         };
         match leg.account {
@@ -109,6 +110,7 @@ impl LedgerView<'_> {
             Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => shown.tenant = Some(self.tenant(tenant)),
             Account::Revenue(class) => shown.class = Some(self.class(class)),
             Account::UnitRevenue(unit) => shown.usage_unit = Some(self.unit(unit)),
+            Account::SharedRuntime(app) => shown.app_instance = Some(self.app_instance(app)),
             Account::Rounding
             | Account::Tax
             | Account::CashClearing
@@ -204,6 +206,10 @@ impl LedgerView<'_> {
             Account::UnitRevenue(unit) => Some(self.unit(unit)),
             _ => None,
         };
+        let app_instance = match account {
+            Account::SharedRuntime(app) => Some(self.app_instance(app)),
+            _ => None,
+        };
         api::LedgerBalance {
             account: account.kind(),
             tenant: tenant.map(|tenant| self.tenant(tenant)),
@@ -212,6 +218,7 @@ impl LedgerView<'_> {
             project_id: project.map(|project| project.0),
             class,
             usage_unit,
+            app_instance,
             currency: currency.to_string(),
             balance: amount(balance),
         }
@@ -222,6 +229,7 @@ pub(crate) fn section_word(section: api::InvoiceSection) -> &'static str {
     match section {
         api::InvoiceSection::Workload => "workload",
         api::InvoiceSection::ControlPlane => "control_plane",
+        api::InvoiceSection::Share => "share",
         api::InvoiceSection::Adjustment => "adjustment",
     }
 }

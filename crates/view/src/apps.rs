@@ -68,6 +68,8 @@ pub(super) fn usage<'d>(object: Object<'d>, directory: &'d Directory, recorded: 
         .field("charge", recorded.charge.word())
         .field("no_submitter", recorded.no_submitter)
         .field("replaces", replaced)
+        .named("creditor", recorded.creditor)
+        .named("replaced_creditor", recorded.replaced_creditor)
 }
 
 /// What was reported.

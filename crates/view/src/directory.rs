@@ -270,7 +270,7 @@ impl Directory {
             }
             // These define no names.
             #[rustfmt::skip]
-            Body::UnitPricePut(_) | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::AppTypeDeleted(_) | Body::AppInstanceDeleted(_) | Body::AttachmentMade(_)
+            Body::UnitPricePut(_) | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::SharingPut(_) | Body::AppTypeDeleted(_) | Body::AppInstanceDeleted(_) | Body::AttachmentMade(_)
             | Body::AttachmentEnded(_)
             | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
@@ -354,7 +354,7 @@ impl Directory {
             // These delete no names.
             #[rustfmt::skip]
             Body::UsageUnitPut(_) | Body::UnitPricePut(_) | Body::AppTypePut(_) | Body::AppInstancePut(_)
-            | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_)
+            | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::SharingPut(_)
             | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
             | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)

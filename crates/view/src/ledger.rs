@@ -64,6 +64,7 @@ fn leg(directory: &Directory, leg: &Leg) -> Value {
         }
         Account::Invoiced(tenant) | Account::TenantPrepaid(tenant) => object.named("tenant", tenant),
         Account::Revenue(class) => object.named("class", class),
+        Account::SharedRuntime(app_instance) => object.named("app_instance", app_instance),
         Account::UnitRevenue(unit) => object.field("usage_unit", unit_name(directory, unit)),
         Account::Rounding | Account::Tax | Account::CashClearing | Account::OperatorLoss | Account::ExpiredCredits => {
             object

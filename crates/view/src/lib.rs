@@ -20,6 +20,7 @@ mod placement;
 mod prepaid;
 mod rates;
 mod record;
+mod sharing;
 
 pub use directory::{Directory, KnownLease};
 

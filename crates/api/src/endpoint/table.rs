@@ -130,6 +130,23 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/policies" for PRICE_READERS query[tenant page] => 200 AppPolicyList }
     put_policy { "Set the policy of an app, of an app for a tenant, or of an app instance, as a whole"
         Put "/api/v1/policies" for ADMINS body AppPolicyChange => 200 AppPolicyPut }
+    list_sharing { "List the policies about sharing the cost of control planes"
+        Get "/api/v1/sharing" for PRICE_READERS query[tenant page] => 200 SharingList }
+    put_sharing { "Set how the cost of control planes is shared: for an app, for a tenant's use of it, or for an instance"
+        Put "/api/v1/sharing" for ADMINS body SharingChange => 200 SharingPut }
+    sharing_history { "Show all versions of a sharing policy"
+        Get "/api/v1/sharing/" {app} "/history" for PRICE_READERS
+            query[
+                (tenant "Tenant: name or number. That of the token if absent; `-` for the policy for all tenants." text)
+                (app_instance "App instance: name or number. Absent for the policy for all." text)
+            ] => 200 SharingHistory }
+    list_shares { "List the shares of a month's cost of control planes; those of an open month are a draft"
+        Get "/api/v1/shares" for LEDGER_READERS
+            query[
+                (month "Month as YYYY-MM. The first month that is not closed if absent." text)
+                tenant
+                (app_instance "App instance: name or number. Absent for all." text)
+            ] => 200 CostShareList }
     policy_history { "Show all versions of a policy"
         Get "/api/v1/policies/" {app} "/history" for PRICE_READERS
             query[

@@ -55,6 +55,15 @@ pub(super) fn weighing() -> Value {
     schema["type"] = json!(["string", "object", "null"]);
     schema
 }
+pub(super) fn share_weights() -> Value {
+    json!({ "type": ["array", "null"], "items": object(&["project", "percent"]) })
+}
+pub(super) fn service_tiers() -> Value {
+    json!({ "type": ["array", "null"], "items": object(&["name=tier_name", "weight=tier_weight"]) })
+}
+pub(super) fn tier_projects() -> Value {
+    json!({ "type": ["array", "null"], "items": object(&["project", "tier=tier_name"]) })
+}
 pub(super) fn profile() -> Value {
     or_null(object(&["gpu", "cpu", "mem", "block", "net"]))
 }

@@ -4,7 +4,7 @@ use super::stored::{StoredBody, StoredEntry};
 use super::{InvoiceLeg, PrepaidEvent, invoice_legs, payment_legs, prepaid_legs};
 use crate::facts::{Books, BooksError};
 use crate::store::ENTRIES;
-use leasehold_ledger::line_legs;
+use leasehold_ledger::{line_legs, shared_legs};
 use leasehold_model::codec::Field;
 pub use leasehold_model::ledger::EntryKind;
 use leasehold_model::ledger::ExactSteps;
@@ -134,6 +134,16 @@ pub(crate) fn entries_of(sequence: u64, stored: &StoredEntry) -> Vec<Entry> {
             reason: Some(adjusted.reason.clone()),
             ..blank(0, EntryKind::Adjustment, adjusted.currency, adjusted.legs.clone())
         }],
+        StoredBody::Shared(shared) => {
+            let payer = stored.project.expect("a share has a payer");
+            let entry = Entry {
+                month: Some(shared.month),
+                original_month: Some(shared.month),
+                ..blank(0, EntryKind::Share, shared.currency, shared_legs(payer, shared).to_vec())
+            };
+            // One that is only a report books nothing.
+            Some(entry).filter(|entry| is_booked(&entry.legs)).into_iter().collect()
+        }
         StoredBody::Invoiced(invoice) => {
             let legs = invoice_legs(stored.tenant, invoice).unwrap_or_default();
             let entry = |(position, (of, legs)): (usize, (InvoiceLeg, [Leg; 2]))| {

@@ -1,7 +1,9 @@
 //! Records with entries, as the books keep them: each in an entry of the file, by its sequence.
 
 use super::PrepaidEvent;
-use leasehold_model::body::{InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded};
+use leasehold_model::body::{
+    InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, LedgerShared, PaymentRecorded,
+};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::{Instant, ProjectNo, TenantNo};
 
@@ -22,6 +24,7 @@ pub(crate) enum StoredBody {
     Invoiced(InvoiceIssued),
     Paid(PaymentRecorded),
     Prepaid(PrepaidEvent),
+    Shared(LedgerShared),
 }
 
 impl Field for StoredEntry {
@@ -54,6 +57,10 @@ impl Field for StoredEntry {
                 out.push(6);
                 body.put(out);
             }
+            StoredBody::Shared(body) => {
+                out.push(7);
+                body.put(out);
+            }
         }
     }
     fn get(r: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -68,6 +75,7 @@ impl Field for StoredEntry {
                 4 => StoredBody::Invoiced(Field::get(r)?),
                 5 => StoredBody::Paid(Field::get(r)?),
                 6 => StoredBody::Prepaid(Field::get(r)?),
+                7 => StoredBody::Shared(Field::get(r)?),
                 code => return Err(DecodeError::BadCode { field: "entry", code: u64::from(code) }),
             },
         })

@@ -53,7 +53,7 @@ fn takes(filter: &Filter, series: &UnitSeries) -> bool {
     !has_none
         && tenant.is_none_or(|tenant| tenant == series.tenant)
         && project.is_none_or(|project| project == series.project)
-        && payer.is_none_or(|payer| payer == series.project)
+        && payer.is_none_or(|payer| payer == series.payer)
         && app_instance.is_none_or(|app| app == series.app_instance)
         && control_plane.is_none_or(|wanted| wanted == series.control_plane)
 }
@@ -61,7 +61,7 @@ fn takes(filter: &Filter, series: &UnitSeries) -> bool {
 fn unit_key(dims: &[Dim], series: &UnitSeries) -> Key {
     key_of(dims, |dim| match dim {
         Dim::Tenant => series.tenant.0.into(),
-        Dim::Project => series.project.0.into(),
+        Dim::Project => series.payer.0.into(),
         Dim::AppInstance => series.app_instance.0,
         Dim::ControlPlane => series.control_plane.into(),
         Dim::User
@@ -79,9 +79,23 @@ impl Books {
     /// Reported usage with its cost, in order of key, unit, charge and interval. It is shown in the hour in which it is
     /// booked, and an hour belongs to the interval in which it begins.
     pub fn unit_usage(&self, question: &Question) -> Result<Vec<UnitLine>, BooksError> {
+        self.unit_lines(question, |series| series.payer == series.project)
+    }
+
+    /// What projects are credited with, because others used the capacity that they pay for.
+    pub fn unit_credits(&self, question: &Question) -> Result<Vec<UnitLine>, BooksError> {
+        self.unit_lines(question, |series| series.payer != series.project)
+    }
+
+    fn unit_lines(
+        &self,
+        question: &Question,
+        is_wanted: impl Fn(&UnitSeries) -> bool,
+    ) -> Result<Vec<UnitLine>, BooksError> {
         let mut sums: BTreeMap<(Key, UnitNo, UsageCharge, u32), Sum> = BTreeMap::new();
         let units = &self.units;
-        let wanted: Vec<bool> = units.series.iter().map(|series| takes(&question.filter, series)).collect();
+        let takes = |series: &UnitSeries| is_wanted(series) && takes(&question.filter, series);
+        let wanted: Vec<bool> = units.series.iter().map(takes).collect();
         if !wanted.contains(&true) {
             return Ok(Vec::new());
         }
@@ -92,6 +106,8 @@ impl Books {
                 return;
             }
             let series = &units.series[number as usize];
+            // What is credited is told as what it is, and not as less usage.
+            let used = if series.payer == series.project { used } else { -used };
             let bucket = question.borders.partition_point(|border| *border <= hour).saturating_sub(1);
             let bucket = crate::usage::bucket_no(bucket);
             let of = (unit_key(&question.dims, series), series.unit, series.charge, bucket);

@@ -30,6 +30,7 @@ impl UnitBook {
             commit.hash.put(out);
         }
         put_list(self.policies.iter().map(|((of, version), sequence)| ((*of, *version), *sequence)), out);
+        put_list(self.sharing.iter().map(|((of, version), sequence)| ((*of, *version), *sequence)), out);
         put_lines(&self.unposted.lines, out);
         put_list(
             self.unposted
@@ -57,6 +58,7 @@ impl UnitBook {
             units.hours.heads.insert(hour, Commit { cursor: Field::get(r)?, hash: Field::get(r)? });
         }
         units.policies = get_list::<((PolicyScope, u32), u64)>(r)?.into_iter().collect();
+        units.sharing = get_list::<((PolicyScope, u32), u64)>(r)?.into_iter().collect();
         units.unposted.lines = get_lines(r)?;
         for ((sequence, series), (hour, by)) in get_list::<((u64, u32), (Instant, UsageDelta))>(r)? {
             units.unposted.recent.push_back((sequence, Contribution { series, hour, by: by.0 }));

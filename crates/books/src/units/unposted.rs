@@ -106,6 +106,7 @@ impl Books {
             let series = super::UnitSeries {
                 tenant,
                 project: key.project,
+                payer: project,
                 app_instance,
                 attachment: key.attachment,
                 control_plane: key.control_plane,
@@ -141,7 +142,7 @@ impl Books {
         let price = self.units.price(series.price?).filter(|_| series.charge == UsageCharge::Billed)?;
         Some(LineOfStory {
             tenant: series.tenant,
-            payer: series.project,
+            payer: series.payer,
             currency: price.currency,
             key: self.unit_line_key(series, part.hour),
             usage: 0,
@@ -163,7 +164,7 @@ impl Books {
             let of = &units.series[series as usize];
             let Some(price) = of.price.and_then(|number| units.price(number)) else { continue };
             let exact = unit_cost(usage, price.price.0).encoded()?;
-            let payer = (of.project, price.currency);
+            let payer = (of.payer, price.currency);
             let (_, lines) = rated.entry(payer).or_insert_with(|| (of.tenant, PayerLines::new()));
             let line = RatedLine { key: self.unit_line_key(of, hour), usage: UsageDelta(usage), exact };
             lines.push((self.ledger.booked_in(hour), line));

@@ -72,8 +72,11 @@ impl Draft<'_> {
         let state = self.state();
         let app_type = of.app_type;
         let app = state.app_type(app_type).ok_or(Refusal::UnknownAppType { app_type })?;
-        if let Some(unit) =
-            units.iter().chain(&billed_work).flat_map(leasehold_model::UnitList::iter).find(|unit| !app.units.contains(*unit))
+        if let Some(unit) = units
+            .iter()
+            .chain(&billed_work)
+            .flat_map(leasehold_model::UnitList::iter)
+            .find(|unit| !app.units.contains(*unit))
         {
             return Err(Refusal::UnitNotEnabled { unit, app_type });
         }
@@ -134,6 +137,28 @@ impl Draft<'_> {
         }
         changes.into_iter().for_each(|(of, change)| *before.entry(of).or_default() += change);
         Ok(())
+    }
+
+    /// Notes for the records after it in the same command what a superseded record no longer uses elsewhere: of limits
+    /// that the new one does not fall under.
+    pub(super) fn free_entitlements(
+        &self,
+        (project, charge): (ProjectNo, UsageCharge),
+        report: &UsageReport,
+        replaces: Option<&ReplacedUsage>,
+        before: &mut EntitledBefore,
+    ) {
+        let Some(old) = replaces.filter(|old| old.charge == UsageCharge::Billed) else { return };
+        let is_same = |of: EntitlementScope| {
+            charge == UsageCharge::Billed
+                && Month::of(old.to) == Month::of(report.to)
+                && of.project.is_none_or(|own| own == project)
+        };
+        for of in scopes_of(old.project, report).into_iter().filter(|of| !is_same(*of)) {
+            if self.state().entitlement(of).is_some() {
+                *before.entry((of, Month::of(old.to))).or_default() -= old.quantity.0.cast_signed();
+            }
+        }
     }
 
     /// Says for which entitlements more was used than their soft limit, once for each month.

@@ -183,11 +183,9 @@ impl Draft<'_> {
                 | Account::CashClearing
                 | Account::TenantPrepaid(_)
                 | Account::ProjectPrepaid(_)
-                | Account::ExpiredCredits => {
+                | Account::ExpiredCredits
+                | Account::SharedRuntime(_) => {
                     return Err(Refusal::AccountNotByHand { account: leg.account.word() });
-                }
-                Account::SharedRuntime(app_instance) if self.state().app_instance(app_instance).is_none() => {
-                    return Err(Refusal::UnknownAppInstance { app_instance });
                 }
                 Account::Revenue(class) if self.state().class(class).is_none() => {
                     return Err(Refusal::UnknownClass { class });
@@ -200,7 +198,6 @@ impl Draft<'_> {
                 | Account::Revenue(_)
                 | Account::UnitRevenue(_)
                 | Account::Rounding
-                | Account::SharedRuntime(_)
                 | Account::OperatorLoss => {}
             }
         }

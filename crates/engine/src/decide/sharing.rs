@@ -4,20 +4,15 @@ use super::Draft;
 use crate::apps::AppInstance;
 use crate::command::{PutSharing, ShareCost};
 use crate::refusal::Refusal;
-use leasehold_ledger::shared;
-use leasehold_model::body::{
-    LedgerShared, PolicyScope, ServiceTiers, ShareWeight, Sharing, SharingBasis, SharingMethod, SharingPut,
-};
+use crate::sharing::{Division, Share};
+use leasehold_model::body::{LedgerShared, PolicyScope, ServiceTiers, Sharing, SharingBasis, SharingPut};
 use leasehold_model::limits::{SERVICE_TIERS_MAX, SHARING_PROJECTS_MAX};
 use leasehold_model::rate::{BILLION, Decimal};
-use leasehold_model::{ControlPlaneScope, Month, Name, ProjectNo, Steps, TenantNo, UnitNo};
-use std::collections::{BTreeMap, BTreeSet};
+use leasehold_model::{ControlPlaneScope, Name, ProjectNo, TenantNo};
+use std::collections::BTreeSet;
 
 /// One hundred percent.
 const ALL: u128 = 100 * BILLION as u128;
-
-/// What a project's share is in proportion to, and its service tier.
-type Weights = BTreeMap<ProjectNo, (u128, Option<Name>)>;
 
 impl Draft<'_> {
     pub(super) fn put_sharing(&mut self, put: &PutSharing) -> Result<(), Refusal> {
@@ -100,57 +95,27 @@ impl Draft<'_> {
             return Err(Refusal::NothingToShare { app_instance });
         }
         let instance = state.app_instance(app_instance).ok_or(Refusal::UnknownAppInstance { app_instance })?;
-        let pool = state.shared_pool(month, app_instance, currency);
-        let rules = state.sharing_rules_at_cut(instance);
-        let nobody = BTreeMap::new();
-        let (put, method, unit, weights, entries) = match (rules.not_billable, rules.applied()) {
-            (Some(put), _) => (put, SharingMethod::NotBillable, None, nobody, true),
-            (None, Some((put, Sharing { basis, entries }))) => {
-                (put, basis.method(), basis.unit(), self.weights(basis, instance, month), *entries)
-            }
-            (None, None) => return Err(Refusal::NothingToShare { app_instance }),
-        };
-        let list: Vec<u128> = weights.values().map(|(weight, _)| *weight).collect();
-        let parts = shared(pool, &list).map_err(|_| Refusal::AmountTooLarge)?;
-        let total_weight = ShareWeight(list.iter().fold(0, |sum, weight| sum.saturating_add(*weight)));
         let owner = instance.project;
-        let takes_part = |project: ProjectNo| {
-            let found = state.project(project)?;
-            (found.tenant == instance.tenant || instance.scope == ControlPlaneScope::Platform).then_some(found.tenant)
-        };
-        // What nobody else takes stays with the owner, or with the operator if the owner is not to pay.
-        let mut shares: BTreeMap<ProjectNo, (TenantNo, Steps)> = BTreeMap::new();
-        let mut left = pool;
-        for (project, part) in weights.keys().zip(parts.into_iter().flatten()) {
-            if let Some(tenant) = takes_part(*project).filter(|_| *project != owner && part != Steps::ZERO) {
-                shares.insert(*project, (tenant, part));
-                left = Steps(left.0 - part.0);
-            }
-        }
-        let kept = if method == SharingMethod::NotBillable { Steps::ZERO } else { left };
-        shares.insert(owner, (instance.tenant, kept));
+        let divided = state.divided(instance, (month, currency), state.sharing_rules_at_cut(instance));
+        let divided = divided.map_err(|_| Refusal::AmountTooLarge)?;
+        let Division { policy, method, unit, total_weight, pool, shares, .. } =
+            divided.ok_or(Refusal::NothingToShare { app_instance })?;
         let mut records = Vec::with_capacity(shares.len());
-        for (project, (tenant, share)) in shares {
-            let booked = match (entries, project == owner) {
-                (false, _) => Steps::ZERO,
-                (true, true) => Steps(share.0 - pool.0),
-                (true, false) => share,
-            };
+        for Share { tenant, project, weight, tier, share, booked } in shares {
             let payer = self.payer(project, currency);
             payer.unbilled_in(month).checked_add(booked).ok_or(Refusal::AmountTooLarge)?;
-            let (weight, tier) = weights.get(&project).cloned().unwrap_or_default();
             let body = LedgerShared {
                 app_instance,
                 owner,
                 month,
                 currency,
                 previous: payer.last,
-                policy: put.of,
-                version: put.version,
+                policy: policy.of,
+                version: policy.version,
                 method,
                 unit,
                 tier,
-                weight: ShareWeight(weight),
+                weight,
                 total_weight,
                 pool,
                 share,
@@ -170,53 +135,6 @@ impl Draft<'_> {
             Some((app_instance, _)) => Err(Refusal::SharesPending { app_instance }),
             None => Ok(()),
         }
-    }
-
-    /// What the shares are in proportion to; nothing if nobody used the runtime.
-    fn weights(&self, basis: &SharingBasis, instance: &AppInstance, month: Month) -> Weights {
-        let state = self.state();
-        let work: Vec<_> = state.sharing.work_on(month, instance.number).collect();
-        let users: BTreeSet<ProjectNo> = work.iter().map(|(_, project, _)| *project).collect();
-        match basis {
-            SharingBasis::None => Weights::new(),
-            SharingBasis::Owner => Weights::from([(instance.project, (1, None))]),
-            SharingBasis::Even => users.into_iter().map(|project| (project, (1, None))).collect(),
-            SharingBasis::ByUsage(unit) => {
-                let in_unit = work.into_iter().filter(|(of, ..)| of == unit);
-                in_unit.map(|(_, project, used)| (project, (used, None))).collect()
-            }
-            SharingBasis::ByQuota(_) | SharingBasis::Fixed(_) if users.is_empty() => Weights::new(),
-            SharingBasis::ByQuota(unit) => self.limits(*unit, instance),
-            SharingBasis::Fixed(weights) => {
-                weights.iter().map(|(project, Decimal(weight))| (*project, (u128::from(*weight), None))).collect()
-            }
-            SharingBasis::ByTier(tiers) => {
-                let weight = |project: ProjectNo| {
-                    let tier = tiers.of(project)?;
-                    Some((project, (u128::from(tier.weight.0), Some(tier.name.clone()))))
-                };
-                users.into_iter().filter_map(weight).collect()
-            }
-        }
-    }
-
-    /// What projects may use of a unit on an app instance: by a limit for it, or else by one for all.
-    fn limits(&self, unit: UnitNo, instance: &AppInstance) -> Weights {
-        let state = self.state();
-        let is_for_all = instance.scope == ControlPlaneScope::Platform;
-        let mut limits = Weights::new();
-        // Those for all instances come first.
-        for entitlement in state.entitlements.values().filter(|found| found.of.unit == unit) {
-            let is_own = entitlement.of.app_instance.is_none_or(|app| app == instance.number);
-            if !is_own || !(is_for_all || entitlement.tenant == instance.tenant) {
-                continue;
-            }
-            if let (Some(project), Some(hard)) = (entitlement.of.project, entitlement.hard) {
-                limits.insert(project, (hard.0, None));
-            }
-        }
-        limits.retain(|_, (weight, _)| *weight > 0);
-        limits
     }
 }
 

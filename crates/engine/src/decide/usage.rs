@@ -159,6 +159,7 @@ impl Draft<'_> {
             let checked = self.check_entitlements(project, report, replaces.as_ref(), &mut used_before.entitled);
             checked.map_err(|refused| Unaccepted::NotEntitled(identity.clone(), refused))?;
         }
+        self.free_entitlements((project, charge), report, replaces.as_ref(), &mut used_before.entitled);
         let replaced_creditor = replaces.and(command.replaced_creditor);
         let body =
             UsageRecorded { report: report.clone(), charge, no_submitter, replaces, creditor, replaced_creditor };

@@ -13,7 +13,7 @@ pub(crate) enum PolicyCommand {
     History(PolicyArgs),
     /// Set the policy of an app, of an app for a tenant, or of an app instance, as a whole
     Set(PolicySetArgs),
-    /// Set the policies and entitlements in a YAML file; what is so already is left alone
+    /// Set the policies, sharing policies and entitlements in a YAML file; what is so already is left alone
     Apply(PolicyApplyArgs),
 }
 
@@ -42,6 +42,7 @@ Examples:
   leasehold policy set chat --unit requests --unit tokens
   leasehold policy set chat --tenant physics --attribution caller
   leasehold policy set chat --tenant physics --app-instance llama --attribution owner
+  leasehold policy set slurm --tenant physics --billed-work job_hours
 
 What is not given is left to the policy of the next wider scope: the tenant's, then the app's.")]
 pub(crate) struct PolicySetArgs {
@@ -53,6 +54,10 @@ pub(crate) struct PolicySetArgs {
     /// Whose the usage of a project's own runtime is
     #[arg(long, value_name = "WORD")]
     pub(crate) attribution: Option<Attribution>,
+    /// Unit in which work on a runtime that a tenant shares is charged to the project that submits it; may be repeated
+    /// [default: it is only reported]
+    #[arg(long = "billed-work", value_name = "UNIT")]
+    pub(crate) billed_work: Vec<String>,
     #[command(flatten)]
     pub(crate) change: ChangeArgs,
 }
@@ -66,6 +71,10 @@ Example of a file:
     - app: chat
       tenant: physics
       attribution: caller
+  sharing:
+    - app: slurm
+      tenant: physics
+      sharing: {method: by_usage, result: entries, usage_unit: job_hours}
   entitlements:
     - tenant: physics
       project: lattice
@@ -73,7 +82,7 @@ Example of a file:
       soft: 900000
       hard: 1000000
 
-Policies and entitlements that are not in the file stay as they are.")]
+What is not in the file stays as it is.")]
 pub(crate) struct PolicyApplyArgs {
     /// The file, or - for standard input
     pub(crate) file: PathBuf,

@@ -15,6 +15,7 @@ use super::prepaid::PrepaidCommand;
 use super::quota::QuotaCommand;
 use super::rate::RateCommand;
 use super::settings::SettingsCommand;
+use super::sharing::SharingCommand;
 use super::status::StatusArgs;
 use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::timeline::TimelineArgs;
@@ -84,6 +85,9 @@ pub(crate) enum RemoteCommand {
     /// Set policies about the usage of app runtimes, also from a file
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Share the cost of control planes among the projects that use them
+    #[command(subcommand)]
+    Sharing(SharingCommand),
     /// Issue, list and revoke tokens
     #[command(subcommand)]
     Token(TokenCommand),

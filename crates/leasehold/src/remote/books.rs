@@ -354,8 +354,18 @@ pub(super) async fn cost(session: &Session, args: CostArgs) -> Result<(), Failed
         Some(csv) => cost_csv(csv, &report, by)?,
         None => session.print_table(&table(&report))?,
     }
+    say_credited(&report.total_credited);
     say_as_of(report.as_of, report.as_of_size, &report.stretch);
     Ok(())
+}
+
+/// Says what is taken off the cost.
+fn say_credited(credited: &[Amount]) {
+    for Amount { amount, currency, .. } in credited {
+        crate::term::say(&format!(
+            "leasehold: {amount} {currency} of it is credited, because others used capacity paid for here\n"
+        ));
+    }
 }
 
 /// Lines of cost, and their total.

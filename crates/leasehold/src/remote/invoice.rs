@@ -147,6 +147,9 @@ fn figures(session: &Session, figures: &InvoiceFigures) -> String {
     };
     add("workloads", &figures.workload, Style::Plain);
     add("control planes", &figures.control_plane, Style::Plain);
+    if figures.lines.iter().any(|line| line.section == InvoiceSection::Share) {
+        add("shared control planes", &figures.shares, Style::Plain);
+    }
     add("adjustments", &figures.adjustments, Style::Plain);
     add("rounding", &figures.rounding, Style::Plain);
     add("net", &figures.net, Style::Plain);

@@ -38,6 +38,7 @@ mod scrub;
 mod select;
 mod session;
 mod settings;
+mod sharing;
 mod status;
 mod tenancy;
 mod timeline;
@@ -86,6 +87,7 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Ceiling(command) => ceiling::run(session, command).await?,
         RemoteCommand::Entitlement(command) => entitlement::run(session, command).await?,
         RemoteCommand::Policy(command) => policy::run(session, command).await?,
+        RemoteCommand::Sharing(command) => sharing::run(session, command).await?,
         RemoteCommand::Rate(command) => rate::run(session, command).await?,
         RemoteCommand::Token(command) => token::run(session, command).await?,
         RemoteCommand::Usage(args) => books::usage(session, *args).await?,

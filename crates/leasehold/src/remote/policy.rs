@@ -9,7 +9,10 @@ use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::time_format::to_the_second;
-use leasehold_api::{AppPolicy, AppPolicyChange, AppPolicyHistory, Entitlement, EntitlementChange, UnitQuantityText};
+use leasehold_api::{
+    AppPolicy, AppPolicyChange, AppPolicyHistory, Entitlement, EntitlementChange, Sharing, SharingChange,
+    SharingPolicy, UnitQuantityText,
+};
 use leasehold_model::UnitQuantity;
 use serde::Deserialize;
 use serde_json::json;
@@ -35,12 +38,13 @@ async fn set(session: &Session, args: PolicySetArgs) -> Result<(), Failed> {
         app_instance: args.of.app_instance,
         usage_units: Some(args.units).filter(|units| !units.is_empty()),
         attribution: args.attribution,
+        billed_work: Some(args.billed_work).filter(|units| !units.is_empty()),
     };
     let told = |put: &leasehold_api::AppPolicyPut| told(&put.policy);
     session.change(session.client.put_policy(&change), &args.change, told).await
 }
 
-fn scope(app: &str, tenant: Option<&str>, app_instance: Option<&str>) -> String {
+pub(super) fn scope(app: &str, tenant: Option<&str>, app_instance: Option<&str>) -> String {
     match (tenant, app_instance) {
         (_, Some(instance)) => format!("{app} on {instance}"),
         (Some(tenant), None) => format!("{app} for {tenant}"),
@@ -53,8 +57,8 @@ fn told(policy: &AppPolicy) -> String {
     format!("the policy of {of} has version {}\n", policy.version)
 }
 
-fn units(policy: &AppPolicy) -> String {
-    or_dash(policy.usage_units.as_ref().map(|units| units.join(", ")))
+fn units(units: Option<&Vec<String>>) -> String {
+    or_dash(units.map(|units| units.join(", ")))
 }
 
 fn policies(all: &[AppPolicy]) -> Table {
@@ -65,6 +69,7 @@ fn policies(all: &[AppPolicy]) -> Table {
         ("version", Align::Right),
         ("units", Align::Left),
         ("attribution", Align::Left),
+        ("billed work", Align::Left),
     ];
     let mut table = Table::new(&headings).shrink_first(&["units"]);
     for one in all {
@@ -73,8 +78,9 @@ fn policies(all: &[AppPolicy]) -> Table {
             one.tenant.clone().unwrap_or_else(|| "all".into()),
             one.app_instance.clone().unwrap_or_else(|| "all".into()),
             one.version.to_string(),
-            units(one),
+            units(one.usage_units.as_ref()),
             or_dash(one.attribution.map(word)),
+            units(one.billed_work.as_ref()),
         ]);
     }
     table
@@ -87,6 +93,7 @@ fn versions(history: &AppPolicyHistory) -> Table {
         ("record", Align::Right),
         ("units", Align::Left),
         ("attribution", Align::Left),
+        ("billed work", Align::Left),
     ];
     let mut table = Table::new(&headings).shrink_first(&["units"]);
     for one in &history.versions {
@@ -94,8 +101,9 @@ fn versions(history: &AppPolicyHistory) -> Table {
             one.policy.version.to_string(),
             to_the_second(one.from),
             one.sequence.to_string(),
-            units(&one.policy),
+            units(one.policy.usage_units.as_ref()),
             or_dash(one.policy.attribution.map(word)),
+            units(one.policy.billed_work.as_ref()),
         ]);
     }
     table
@@ -106,6 +114,7 @@ fn versions(history: &AppPolicyHistory) -> Table {
 #[serde(deny_unknown_fields, default)]
 struct PolicyFile {
     policies: Vec<AppPolicyChange>,
+    sharing: Vec<SharingChange>,
     entitlements: Vec<EntitlementChange>,
 }
 
@@ -129,7 +138,35 @@ fn is_so(change: &AppPolicyChange, current: &AppPolicy) -> bool {
         && change.tenant == current.tenant
         && change.app_instance == current.app_instance
         && change.attribution == current.attribution
+        && change.billed_work.as_ref().map(sorted) == current.billed_work.as_ref().map(sorted)
         && change.usage_units.as_ref().map(sorted) == current.usage_units.as_ref().map(sorted)
+}
+
+/// Whether a sharing policy is in force already, as the file has it.
+fn is_shared_so(change: &SharingChange, current: &SharingPolicy) -> bool {
+    change.app == current.app
+        && change.tenant == current.tenant
+        && change.app_instance == current.app_instance
+        && change.control_plane_billable == current.control_plane_billable
+        && change.distributable == current.distributable
+        && change.sharing.as_ref().map(in_order) == current.sharing.as_ref().map(in_order)
+}
+
+/// The same policy however its numbers and lists are written.
+fn in_order(sharing: &Sharing) -> Sharing {
+    let number = |text: &UnitQuantityText| match text {
+        UnitQuantityText::Text(text) => match text.parse::<UnitQuantity>() {
+            Ok(number) => UnitQuantityText::Text(number.to_string()),
+            Err(_) => UnitQuantityText::Text(text.clone()),
+        },
+        UnitQuantityText::Integer(number) => UnitQuantityText::Text(number.to_string()),
+    };
+    let mut sharing = sharing.clone();
+    sharing.weights.iter_mut().for_each(|one| one.percent = number(&one.percent));
+    sharing.tiers.iter_mut().for_each(|one| one.weight = number(&one.weight));
+    sharing.weights.sort_by(|a, b| (&a.tenant, &a.project).cmp(&(&b.tenant, &b.project)));
+    sharing.projects.sort_by(|a, b| (&a.tenant, &a.project).cmp(&(&b.tenant, &b.project)));
+    sharing
 }
 
 fn is_entitled_so(change: &EntitlementChange, current: &Entitlement) -> bool {
@@ -156,7 +193,10 @@ async fn apply(session: &Session, args: PolicyApplyArgs) -> Result<(), Failed> {
     let policies: Vec<_> = file.policies.iter().filter(|one| !current.iter().any(|so| is_so(one, so))).collect();
     let entitlements: Vec<_> =
         file.entitlements.iter().filter(|one| !entitled.iter().any(|so| is_entitled_so(one, so))).collect();
-    let so_already = file.policies.len() + file.entitlements.len() - policies.len() - entitlements.len();
+    let shared = client.list_sharing().query("limit", leasehold_api::limits::PAGE_MAX).all().await?;
+    let sharing: Vec<_> = file.sharing.iter().filter(|one| !shared.iter().any(|so| is_shared_so(one, so))).collect();
+    let all = file.policies.len() + file.sharing.len() + file.entitlements.len();
+    let so_already = all - policies.len() - sharing.len() - entitlements.len();
     let mut text = String::new();
     for one in &policies {
         if args.dry_run {
@@ -164,6 +204,14 @@ async fn apply(session: &Session, args: PolicyApplyArgs) -> Result<(), Failed> {
             text += &format!("the policy of {of} would be set\n");
         } else {
             text += &told(&client.put_policy(one).await?.policy);
+        }
+    }
+    for one in &sharing {
+        if args.dry_run {
+            let of = scope(&one.app, one.tenant.as_deref(), one.app_instance.as_deref());
+            text += &format!("the sharing policy of {of} would be set\n");
+        } else {
+            text += &super::sharing::told(&client.put_sharing(one).await?.policy);
         }
     }
     for one in &entitlements {
@@ -176,7 +224,12 @@ async fn apply(session: &Session, args: PolicyApplyArgs) -> Result<(), Failed> {
         text += &format!("the entitlement of {whose} for {} {was} set\n", one.usage_unit);
     }
     if session.json {
-        let set = json!({ "policies": policies.len(), "entitlements": entitlements.len(), "unchanged": so_already });
+        let set = json!({
+            "policies": policies.len(),
+            "sharing": sharing.len(),
+            "entitlements": entitlements.len(),
+            "unchanged": so_already,
+        });
         return Ok(print_json(&set)?);
     }
     Ok(print(&format!("{text}{so_already} unchanged\n"))?)

@@ -30,6 +30,16 @@ words! {
     }
 }
 
+words! {
+    /// What shares are for.
+    pub enum SharedAs {
+        /// They are booked.
+        Entries "entries",
+        /// They are recorded, and nothing is booked.
+        Report "report",
+    }
+}
+
 fields! {
     /// A service tier.
     pub struct ServiceTier { pub name: Name, pub weight: Decimal }

@@ -215,22 +215,36 @@ pub(super) async fn costs(context: Context) -> Answer {
         let question = asked.question(books, window)?;
         let (lines, workloads) = books.cost(&question).map_err(|error| problem(&error))?;
         let units = books.unit_usage(&question).map_err(|error| problem(&error))?;
+        let credited = books.unit_credits(&question).map_err(|error| problem(&error))?;
         let of_units = units.iter().flat_map(|line| &line.costs).map(|(currency, money)| (*currency, money));
         let total = amounts(lines.iter().map(|line| (line.currency, &line.money)).chain(of_units))?;
-        let lines = now.read(|state| {
+        let of_credits = credited.iter().flat_map(|line| &line.costs).map(|(currency, money)| (*currency, money));
+        let total_credited = amounts(of_credits)?;
+        let (lines, credits) = now.read(|state| {
             let naming = Naming { state, books, workloads: &workloads, caller: &caller };
-            cost_lines(&naming, &asked, &question, &lines, &units)
+            let credits = cost_lines(&naming, &asked, &question, &[], &credited)?;
+            Ok::<_, Problem>((cost_lines(&naming, &asked, &question, &lines, &units)?, credits))
         })?;
         let border = |place: u32| question.borders[place as usize];
         let labels = asked.labels(&question)?;
-        let costs =
-            amounts_together(&lines.iter().map(|(_, _, currency, money)| (*currency, money)).collect::<Vec<_>>())?;
         let line = |((of, bucket, _, _), cost): ((Of, u32, Currency, Money), Amount)| {
             let stretch = stretch(Window::new(border(bucket), border(bucket + 1)));
             CostLine { of, stretch, bucket: labels.get(bucket as usize).cloned(), cost }
         };
-        let lines = lines.into_iter().zip(costs).map(line).collect();
-        Ok(CostReport { stretch: stretch(window), as_of: When(known.as_of), as_of_size: known.size, lines, total })
+        let shown = |lines: Vec<(Of, u32, Currency, Money)>| {
+            let costs = lines.iter().map(|(_, _, currency, money)| (*currency, money)).collect::<Vec<_>>();
+            let costs = amounts_together(&costs)?;
+            Ok::<_, Problem>(lines.into_iter().zip(costs).map(line).collect())
+        };
+        Ok(CostReport {
+            stretch: stretch(window),
+            as_of: When(known.as_of),
+            as_of_size: known.size,
+            lines: shown(lines)?,
+            total,
+            credits: shown(credits)?,
+            total_credited,
+        })
     });
     json(200, &report.await?)
 }

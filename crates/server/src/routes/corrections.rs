@@ -15,7 +15,7 @@ use leasehold_engine::{Command, Refusal, State};
 use leasehold_ledger::payer_amount;
 use leasehold_model::body::CorrectedLine;
 use leasehold_model::limits::LEDGER_LEGS_MAX;
-use leasehold_model::{Account, EntryId, EntryKind, Leg, Name, ProjectNo, Steps, TenantNo};
+use leasehold_model::{Account, AppInstanceNo, EntryId, EntryKind, Leg, Name, ProjectNo, Steps, TenantNo};
 
 /// The entries of a record, in order.
 fn entries_of(books: &Books, sequence: u64) -> Result<Vec<Entry>, Problem> {
@@ -54,12 +54,13 @@ fn new_leg(state: &State, project: ProjectNo, leg: &NewLeg) -> Result<Leg, Probl
         (AccountKind::Adjustments, None) => Account::Adjustments(project),
         (AccountKind::Rounding, None) => Account::Rounding,
         (AccountKind::OperatorLoss, None) => Account::OperatorLoss,
-        // The engine refuses those that change by invoices, payments and prepaid credit only.
+        // The engine refuses those that change by invoices, payments, prepaid credit and shares only.
         (AccountKind::Invoiced, None) => Account::Invoiced(TenantNo(0)),
         (AccountKind::Tax, None) => Account::Tax,
         (AccountKind::CashClearing, None) => Account::CashClearing,
         (AccountKind::Prepaid, None) => Account::ProjectPrepaid(project),
         (AccountKind::ExpiredCredits, None) => Account::ExpiredCredits,
+        (AccountKind::SharedRuntime, None) => Account::SharedRuntime(AppInstanceNo(0)),
     };
     Ok(Leg { account, amount: steps("legs", &leg.amount)? })
 }

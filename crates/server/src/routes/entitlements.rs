@@ -127,6 +127,8 @@ pub(super) async fn list_refused_usage(context: Context) -> Answer {
             if !caller.sees_project(tenant, project) {
                 continue;
             }
+            let payload = one.report.payload(identity);
+            let is_same = |known: &KnownUsage| known.payload == payload;
             refused.push(app.now.read(|state| {
                 let known = Known { state, books };
                 RefusedUsage {
@@ -143,7 +145,7 @@ pub(super) async fn list_refused_usage(context: Context) -> Answer {
                     to: When(one.report.to),
                     used: one.used.to_string(),
                     hard: one.hard.to_string(),
-                    accepted_later: later.map(|known| known.sequence),
+                    accepted_later: later.filter(is_same).map(|known| known.sequence),
                 }
             }));
         }

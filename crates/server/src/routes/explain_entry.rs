@@ -2,6 +2,7 @@
 
 use super::books::stretch;
 use super::explain_reports::OfReports;
+use super::explain_share::of_share;
 use super::ledger_scope::entry;
 use crate::books::{consult, problem};
 use crate::context::{Answer, Context, json};
@@ -23,12 +24,15 @@ pub(super) async fn explain_entry(context: Context) -> Answer {
         let found = entry(app, books, &caller, &text)?;
         let source = source(books, &found)?;
         let corrections = corrections(books, found.id)?;
+        let is_share = found.kind == EntryKind::Share;
+        let share = if is_share { books.share(found.id.sequence).map_err(|error| problem(&error))? } else { None };
         app.now.read(|state| {
             let view = LedgerView { app, state, books };
             let shown = view.entry(&found)?;
             let corrections = corrections.iter().map(|one| view.entry(one)).collect::<Result<Vec<_>, _>>()?;
             if let Some(line) = found.line.as_ref().filter(|line| matches!(line.key.item, Item::Unit(_))) {
-                let reported = OfReports::new(app, books, line)?;
+                let payer = found.project.ok_or_else(|| codes::INTERNAL.problem("Usage without a project."))?;
+                let reported = OfReports::new(app, books, payer, line)?;
                 return reported.explain(&found, shown, corrections);
             }
             match (&found.line, source) {
@@ -36,7 +40,10 @@ pub(super) async fn explain_entry(context: Context) -> Answer {
                     let usage = OfUsage::new(books, line, &source)?;
                     usage.explain(&view, &found, shown, corrections, caller.sees_all())
                 }
-                _ => Ok(without_usage(&found, shown, corrections)),
+                _ => match share.as_ref().map(|share| view.share(share, false)) {
+                    Some(share) => Ok(of_share(&found, shown, corrections, share)),
+                    None => Ok(without_usage(&found, shown, corrections)),
+                },
             }
         })
     });
@@ -99,6 +106,7 @@ pub(super) fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<
         other_unit_hours: "0.000000000".into(),
         arithmetic: vec![arithmetic],
         exact: None,
+        share: None,
         corrections,
     }
 }
@@ -183,6 +191,7 @@ impl<'u> OfUsage<'u> {
             other_unit_hours: self.unit_hours(other)?,
             arithmetic: self.arithmetic(found, &shown, of_leases, other)?,
             exact: Some(exact(&self.line.exact)),
+            share: None,
             corrections,
             entry: shown,
         })

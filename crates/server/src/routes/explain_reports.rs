@@ -10,7 +10,7 @@ use leasehold_books::{Books, Entry, EntryLine};
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, UnitPricePut};
 use leasehold_model::ledger::HOUR_NS;
-use leasehold_model::{EntryKind, Instant};
+use leasehold_model::{EntryKind, Instant, ProjectNo};
 
 /// The most records that are listed.
 const RECORDS: usize = 1000;
@@ -24,8 +24,8 @@ pub(super) struct OfReports<'u> {
 }
 
 impl<'u> OfReports<'u> {
-    pub(super) fn new(app: &App, books: &'u Books, line: &'u EntryLine) -> Result<Self, Problem> {
-        let (sequences, has_more) = books.line_records(&line.key, RECORDS).map_err(|error| problem(&error))?;
+    pub(super) fn new(app: &App, books: &'u Books, payer: ProjectNo, line: &'u EntryLine) -> Result<Self, Problem> {
+        let (sequences, has_more) = books.line_records(payer, &line.key, RECORDS).map_err(|error| problem(&error))?;
         let mut records = Vec::with_capacity(sequences.len());
         for sequence in sequences {
             let record = crate::explain::decision::read(app, sequence)?;

@@ -115,6 +115,7 @@ impl Bill<'_> {
     fn section(&self, key: &InvoiceLineKey) -> InvoiceSection {
         match key {
             key if key.correction || key.month != self.month => InvoiceSection::Adjustment,
+            key if key.is_share() => InvoiceSection::Share,
             key if key.control_plane => InvoiceSection::ControlPlane,
             _ => InvoiceSection::Workload,
         }
@@ -175,6 +176,7 @@ impl Bill<'_> {
             lines: self.lines.iter().map(|(key, line)| self.line(view, key, line)).collect::<Result<_, _>>()?,
             workload: of(InvoiceSection::Workload)?,
             control_plane: of(InvoiceSection::ControlPlane)?,
+            shares: of(InvoiceSection::Share)?,
             adjustments: of(InvoiceSection::Adjustment)?,
             posted: amount(sum(self.lines.iter().map(|(_, line)| line.posted))?),
             rounding: amount(total_rounding(self.taxes).ok_or_else(too_large)?),

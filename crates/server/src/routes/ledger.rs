@@ -284,21 +284,22 @@ pub(super) async fn show_entry(context: Context) -> Answer {
 /// The place of a balance in the list, as one number.
 fn place(account: Account, currency: Currency) -> u64 {
     let (kind, number) = match account {
-        Account::Receivable(project) => (1, project.0),
-        Account::Invoiced(tenant) => (2, tenant.0),
-        Account::Adjustments(project) => (3, project.0),
+        Account::Receivable(project) => (1, project.0.into()),
+        Account::Invoiced(tenant) => (2, tenant.0.into()),
+        Account::Adjustments(project) => (3, project.0.into()),
         Account::Revenue(class) => (4, class.0.into()),
         Account::Rounding => (5, 0),
         Account::Tax => (6, 0),
         Account::CashClearing => (7, 0),
         Account::OperatorLoss => (8, 0),
-        Account::TenantPrepaid(tenant) => (9, tenant.0),
-        Account::ProjectPrepaid(project) => (10, project.0),
+        Account::TenantPrepaid(tenant) => (9, tenant.0.into()),
+        Account::ProjectPrepaid(project) => (10, project.0.into()),
         Account::ExpiredCredits => (11, 0),
-        Account::UnitRevenue(unit) => (12, unit.0),
+        Account::UnitRevenue(unit) => (12, unit.0.into()),
+        Account::SharedRuntime(app) => (13, app.0),
     };
     let letters = currency.as_str().bytes().fold(0, |sum, letter| sum * 26 + u64::from(letter - b'A'));
-    1 + (kind << 47 | u64::from(number) << 15 | letters)
+    1 + (kind << 47 | number << 15 | letters)
 }
 
 pub(super) async fn list_balances(context: Context) -> Answer {

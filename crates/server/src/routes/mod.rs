@@ -18,6 +18,7 @@ mod events;
 mod explain;
 mod explain_entry;
 mod explain_reports;
+mod explain_share;
 mod forecast;
 mod invoices;
 mod keys;
@@ -36,6 +37,8 @@ mod quotas;
 mod quote;
 mod rates;
 mod release_again;
+mod shares;
+mod sharing;
 mod status;
 mod submitted_again;
 mod tenancy;
@@ -73,8 +76,8 @@ mod handlers {
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
         ceilings::*, claims::*, corrections::*, entitlements::*, events::*, explain::*, explain_entry::*, forecast::*,
         invoices::*, keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*, policies::*, prepaid::*,
-        quotas::*, quote::*, rates::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*,
-        waste::*, windows::*,
+        quotas::*, quote::*, rates::*, shares::*, sharing::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*,
+        usage_records::*, waste::*, windows::*,
     };
 }
 

@@ -24,11 +24,12 @@ fn shown(state: &State, put: &Put) -> AppPolicy {
         version: put.version,
         usage_units: put.units.as_ref().map(names),
         attribution: put.attribution,
+        billed_work: put.billed_work.as_ref().map(names),
     }
 }
 
 /// Policies for all tenants are seen by all.
-fn sees(caller: &Caller, of: PolicyScope) -> bool {
+pub(super) fn sees(caller: &Caller, of: PolicyScope) -> bool {
     match (of.tenant, of.app_instance) {
         (Some(tenant), Some(app)) => caller.sees_app_instance(tenant, app),
         (Some(tenant), None) => caller.sees_tenant(tenant) || caller.tenant == Some(tenant),
@@ -48,7 +49,7 @@ pub(super) async fn list_policies(context: Context) -> Answer {
     json(200, &AppPolicyList { policies, next_cursor })
 }
 
-fn scope(
+pub(super) fn scope(
     state: &State,
     caller: &Caller,
     app_type: AppTypeNo,
@@ -67,13 +68,21 @@ pub(super) async fn put_policy(context: Context) -> Answer {
         let app_type = names::app_type(state, &change.app).map_err(|problem| problem.with("field", "app"))?;
         let of = change.tenant.as_deref().map(|text| names::tenant(state, caller, text)).transpose()?;
         let of = scope(state, caller, app_type, (of.or(caller.tenant), change.app_instance.as_deref()))?;
-        let units = change.usage_units.as_ref().map(|given| {
-            let units = given.iter().map(|text| names::unit(state, text)).collect::<Result<Vec<_>, _>>();
-            let units = units.map_err(|problem| problem.with("field", "usage_units"))?;
-            let too_many = || codes::BAD_BODY.problem("There are too many usage units.").with("field", "usage_units");
-            UnitList::new(units).ok_or_else(too_many)
-        });
-        Ok::<_, Problem>(PutAppPolicy { of, units: units.transpose()?, attribution: change.attribution })
+        let units = |field: &'static str, given: &Option<Vec<String>>| {
+            let list = |given: &Vec<String>| {
+                let units = given.iter().map(|text| names::unit(state, text)).collect::<Result<Vec<_>, _>>();
+                let units = units.map_err(|problem| problem.with("field", field))?;
+                let too_many = || codes::BAD_BODY.problem("There are too many usage units.").with("field", field);
+                UnitList::new(units).ok_or_else(too_many)
+            };
+            given.as_ref().map(list).transpose()
+        };
+        Ok::<_, Problem>(PutAppPolicy {
+            of,
+            units: units("usage_units", &change.usage_units)?,
+            attribution: change.attribution,
+            billed_work: units("billed_work", &change.billed_work)?,
+        })
     })?;
     let of = put.of;
     let sealed = context.seal(Command::PutAppPolicy(put)).await?;
@@ -82,7 +91,8 @@ pub(super) async fn put_policy(context: Context) -> Answer {
     json(200, &AppPolicyPut { sequence: sealed.sequence(), policy })
 }
 
-pub(super) async fn policy_history(context: Context) -> Answer {
+/// The scope in a question about the versions of a policy.
+pub(super) fn history_scope(context: &Context) -> Result<PolicyScope, Problem> {
     let caller = context.caller();
     let of = context.app.now.read(|state| {
         let app_type = names::app_type(state, context.subject())?;
@@ -96,6 +106,12 @@ pub(super) async fn policy_history(context: Context) -> Answer {
     if !sees(caller, of) {
         return Err(codes::NOT_FOUND.problem("There is no such policy."));
     }
+    Ok(of)
+}
+
+pub(super) async fn policy_history(context: Context) -> Answer {
+    let caller = context.caller();
+    let of = history_scope(&context)?;
     let versions = look_up(&context.app, caller, move |_, books| Ok(books.policy_versions(of))).await?;
     let app = Arc::clone(&context.app);
     let read = tokio::task::spawn_blocking(move || {

@@ -19,7 +19,7 @@ use leasehold_cell::{Reply, Sealed, Unsealed};
 use leasehold_engine::command::RecordUsage;
 use leasehold_engine::{Command, Refusal, Request, State};
 use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded, UsageRefused};
-use leasehold_model::{Identity, Name, Record};
+use leasehold_model::{Identity, Name, ProjectNo, Record};
 use resolve::{Source, resolve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -107,7 +107,11 @@ pub(super) fn read_refused(app: &App, sequence: u64) -> Result<(Record, UsageRef
 }
 
 /// The record that a report supersedes, as the engine wants to know it.
-fn replaced(records: &UsageRecords, command: &RecordUsage, known: &KnownUsage) -> Result<ReplacedUsage, Problem> {
+fn replaced(
+    records: &UsageRecords,
+    command: &RecordUsage,
+    known: &KnownUsage,
+) -> Result<(ReplacedUsage, Option<ProjectNo>), Problem> {
     let report = &command.report;
     let tell = |refusal: Refusal| crate::problem::refused(&refusal);
     if let Some(by) = known.superseded_by {
@@ -123,7 +127,7 @@ fn replaced(records: &UsageRecords, command: &RecordUsage, known: &KnownUsage) -
         return Err(tell(Refusal::SupersedesOtherTenant));
     }
     let project = record.identity.project.ok_or_else(|| codes::INTERNAL.problem("Usage without a project."))?;
-    Ok(ReplacedUsage {
+    let replaced = ReplacedUsage {
         sequence: known.sequence,
         project,
         quantity: old.report.quantity,
@@ -132,7 +136,8 @@ fn replaced(records: &UsageRecords, command: &RecordUsage, known: &KnownUsage) -
         control_plane: old.report.control_plane,
         attachment: old.report.attachment,
         charge: old.charge,
-    })
+    };
+    Ok((replaced, old.creditor))
 }
 
 /// What became of a report so far.
@@ -159,7 +164,9 @@ fn with_books(books: &FromBooks, mut command: Box<RecordUsage>) -> Step {
     let superseded = report.superseded_key().and_then(|key| books.known.get(&key));
     match superseded.map(|known| replaced(&books.records, &command, known)).transpose() {
         Ok(replaces) => {
-            (command.replaces, command.known_to) = (replaces, books.known_to);
+            command.replaces = replaces.map(|(replaced, _)| replaced);
+            command.replaced_creditor = replaces.and_then(|(_, creditor)| creditor);
+            command.known_to = books.known_to;
             Step::Waits(command)
         }
         Err(problem) => Step::Decided(Err(problem)),

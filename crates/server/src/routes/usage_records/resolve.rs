@@ -132,7 +132,15 @@ pub(super) fn resolve(
         allocation: new.allocation_id.map(|allocation| AllocationNo(allocation.0)),
         supersedes: new.supersedes.as_deref().map(|text| name("supersedes", text)).transpose()?,
     };
-    Ok(RecordUsage { tenant, project, user: user.transpose()?, report, replaces: None, known_to: 0 })
+    Ok(RecordUsage {
+        tenant,
+        project,
+        user: user.transpose()?,
+        report,
+        replaces: None,
+        replaced_creditor: None,
+        known_to: 0,
+    })
 }
 
 pub(in crate::routes) fn quantity(field: &'static str, given: &UnitQuantityText) -> Result<UnitQuantity, Problem> {
