@@ -2,7 +2,7 @@
 //! about a runtime.
 
 use crate::apps::{those, unless};
-use crate::foretell::{Caller, Foretold, Told, sealed};
+use crate::foretell::{Caller, Told, sealed};
 use crate::violation::{Checked, demand};
 use crate::world::World;
 use leasehold_model::body::{AppInstancePut, PolicyScope, ServiceTiers, Sharing, SharingBasis, SharingPut};
@@ -36,6 +36,7 @@ fn is_bad_fixed(weights: &[(ProjectNo, Decimal)]) -> bool {
     let named: BTreeSet<ProjectNo> = weights.iter().map(|(project, _)| *project).collect();
     let sum: u128 = weights.iter().map(|(_, percent)| u128::from(percent.0)).sum();
     named.len() < weights.len()
+        || !weights.is_sorted_by_key(|(project, _)| *project)
         || weights.len() > SHARING_PROJECTS_MAX
         || weights.iter().any(|(_, percent)| percent.0 == 0)
         || sum != u128::from(ALL)
@@ -48,6 +49,7 @@ fn are_bad_tiers(of: &ServiceTiers) -> bool {
     of.tiers.is_empty()
         || names.len() < of.tiers.len()
         || named.len() < of.projects.len()
+        || !of.projects.is_sorted_by_key(|(project, _)| *project)
         || of.tiers.len() > SERVICE_TIERS_MAX
         || of.projects.len() > SHARING_PROJECTS_MAX
         || of.tiers.iter().any(|tier| tier.weight.0 == 0)
@@ -170,7 +172,6 @@ impl World {
         let wish = SharingWish { of, control_plane_billable, distributable, sharing };
         let faults = self.faults_of_sharing(&wish);
         demand!(faults.is_empty(), "sharing", "must be refused: {faults:?}");
-        demand!(is_in_order(&wish), "sharing", "projects are out of order: {put:?}");
         let next = self.sharing.get(&of).map_or(0, |old| old.version) + 1;
         demand!(version == next, "sharing", "version {version} where {next} is next");
         demand!(record.identity.tenant == of.tenant, "sharing", "it is of {:?}", of.tenant);
@@ -181,16 +182,6 @@ impl World {
     pub(crate) fn foretell_sharing(&self, caller: &Caller, wish: &SharingWish) -> Told {
         let mut faults = self.faults_of_sharing(wish);
         faults.extend(caller.tenant.into_iter().flat_map(|own| self.faults_of_admin(own, wish)));
-        unless(faults, || {
-            // The rules do not say whether projects may be named in another order.
-            if !is_in_order(wish) {
-                return Ok(Foretold::Open);
-            }
-            sealed(wish.of.tenant, self.next_sharing(caller, wish))
-        })
+        unless(faults, || sealed(wish.of.tenant, self.next_sharing(caller, wish)))
     }
-}
-
-fn is_in_order(wish: &SharingWish) -> bool {
-    wish.sharing.as_ref().is_none_or(|sharing| named(&sharing.basis).is_sorted())
 }

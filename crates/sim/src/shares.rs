@@ -2,14 +2,15 @@
 //! reported usage, with both sides of work that is charged, and shares that are due or not. They are drawn from dice of
 //! their own: other draws would change what every kept seed does.
 
-use crate::ledgers;
-use crate::requests::small;
-use leasehold_engine::command::{PostUsage, RatedLine, SettleHour, ShareCost};
+use crate::requests::{name, small};
+use crate::{ledgers, sharing};
+use leasehold_engine::command::{AdjustLedger, PostUsage, RatedLine, SettleHour, ShareCost};
 use leasehold_engine::{AppInstance, Command, State};
 use leasehold_model::ledger::{ExactSteps, HOUR_NS, Item, Magnitude};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AppInstanceNo, ClassNo, ControlPlaneScope, Instant, LineKey, Month, PoolNo, Priority, ProjectNo, UsageDelta,
+    Account, AppInstanceNo, Body, ClassNo, ControlPlaneScope, Instant, Leg, LineKey, Month, PoolNo, Priority,
+    ProjectNo, Record, Steps, UsageDelta,
 };
 use leasehold_oracle::{Dice, Oracle};
 use std::collections::BTreeSet;
@@ -27,6 +28,18 @@ pub(crate) fn any(state: &State, oracle: &Oracle, now: Instant) -> Vec<Command> 
         None => drawn.before_the_end(),
         Some(_) => drawn.at_the_end(),
     }
+}
+
+/// The runtimes whose control planes cost something so far.
+pub(crate) fn costly(records: &[Record]) -> BTreeSet<AppInstanceNo> {
+    let mut found = BTreeSet::new();
+    for record in records {
+        if let Body::LedgerPosted(posted) = &record.body {
+            let lines = posted.lines.iter().filter(|line| line.key.control_plane);
+            found.extend(lines.filter_map(|line| line.key.app_instance));
+        }
+    }
+    found
 }
 
 struct Drawn<'a> {
@@ -55,15 +68,22 @@ impl<'a> Drawn<'a> {
         let ledger = self.oracle.ledger();
         let (settled, month) = (ledger.settled(), ledger.first_open());
         let mut commands = Vec::new();
-        match self.dice.below(6) {
-            0..3 => commands.extend(self.costs()),
-            3 => commands.extend(self.reported()),
-            4 if settled < month.end() => {
-                let through = Instant(settled.0 + HOUR_NS);
-                commands.push(Command::SettleHour(SettleHour { through, as_of_size: self.state.size() }));
-            }
-            4 if self.dice.one_in(2) => commands.push(Command::ClosePeriod(month)),
-            _ => commands.extend(self.dice.one_in(6).then(|| self.some_share())),
+        if self.dice.one_in(2) {
+            commands.extend(self.costs());
+        } else if self.dice.one_in(2) {
+            commands.extend(self.reported());
+        }
+        if self.dice.one_in(30) {
+            commands.extend(self.by_hand());
+        }
+        if self.dice.one_in(30) {
+            commands.push(self.some_share());
+        }
+        if settled < month.end() && self.dice.one_in(4) {
+            let through = Instant(settled.0 + HOUR_NS);
+            commands.push(Command::SettleHour(SettleHour { through, as_of_size: self.state.size() }));
+        } else if settled >= month.end() && self.dice.one_in(10) {
+            commands.push(Command::ClosePeriod(month));
         }
         commands
     }
@@ -72,14 +92,28 @@ impl<'a> Drawn<'a> {
     fn at_the_end(&mut self) -> Vec<Command> {
         let due: Vec<(AppInstanceNo, Currency)> = self.state.shares_due().collect();
         let share = |(app_instance, currency)| Command::ShareCost(ShareCost { app_instance, currency });
-        match self.dice.below(12) {
-            0..3 => self.costs(),
-            3 => self.reported().into_iter().collect(),
-            4 => vec![self.some_share()],
-            5 if !due.is_empty() => vec![share(*self.dice.pick(&due))],
-            6..10 if !due.is_empty() => due.into_iter().map(share).collect(),
-            _ => vec![ledgers::invoice(self.state, self.oracle.ledger(), self.now, &mut self.dice)],
+        match self.dice.below(10) {
+            0..2 => self.costs(),
+            2 => self.reported().into_iter().collect(),
+            3 if self.dice.one_in(2) => vec![self.some_share()],
+            3 if !due.is_empty() => vec![share(*self.dice.pick(&due))],
+            4..8 if !due.is_empty() => {
+                // A project may go before it bears its share.
+                let gone = sharing::named_project(self.state, &mut self.dice).filter(|_| self.dice.one_in(2));
+                gone.map(Command::DeleteProject).into_iter().chain(due.into_iter().map(share)).collect()
+            }
+            _ => ledgers::rest_of_month(self.state, self.oracle.ledger(), self.now, &mut self.dice),
         }
+    }
+
+    /// An entry by hand on the account of a runtime.
+    fn by_hand(&mut self) -> Option<Command> {
+        let found = self.instance()?;
+        let (own, other) = (Account::Receivable(found.project), Account::SharedRuntime(found.number));
+        let amount = Steps(1 + i128::from(self.dice.below(1000)));
+        let legs = vec![Leg { account: own, amount }, Leg { account: other, amount: -amount }];
+        let (project, currency, reason) = (found.project, Currency::DEFAULT, name("by hand"));
+        Some(Command::AdjustLedger(AdjustLedger { project, currency, original_month: None, legs, reason }))
     }
 
     /// What some control planes cost their owners, each payer once.

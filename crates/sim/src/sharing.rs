@@ -4,30 +4,40 @@
 use crate::apps::who;
 use crate::policies::billed_work;
 use crate::requests::{name, small};
-use leasehold_engine::command::{PutAppPolicy, PutEntitlement, PutSharing};
+use crate::shares::costly;
+use leasehold_engine::command::{PutAppPolicy, PutEntitlement, PutProject, PutSharing};
 use leasehold_engine::{AppInstance, AppType, Command, State};
 use leasehold_model::body::{EntitlementScope, PolicyScope, ServiceTier, ServiceTiers, Sharing, SharingBasis};
 use leasehold_model::rate::Decimal;
 use leasehold_model::{
-    AppInstanceNo, AppTypeNo, ControlPlaneScope, Identity, Instant, ProjectNo, TenantNo, UnitNo, UnitQuantity,
+    AppInstanceNo, AppTypeNo, Body, ControlPlaneScope, Identity, Instant, ProjectNo, Record, TenantNo, UnitNo,
+    UnitQuantity,
 };
 use leasehold_oracle::Dice;
+use std::collections::BTreeSet;
 
 /// A hundred per cent.
 const ALL: u64 = 100_000_000_000;
 
 /// A sharing policy or something for it, at times.
-pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
+pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {
     let mut dice = Dice::new(now.0.rotate_left(37) ^ state.size() << 28 ^ 0x5a4e);
-    if !dice.one_in(4) {
+    let costly = costly(records);
+    let operator = Identity::default();
+    if !dice.one_in(if costly.is_empty() { 6 } else { 2 }) {
         return None;
     }
-    let dice = &mut dice;
+    let (dice, found) = (&mut dice.split(), some_instance(state, &costly, &mut dice));
     match dice.below(16) {
-        0 | 1 => limit(state, dice),
-        2 | 3 => charged(state, dice),
-        4 => Some((Identity::default(), Command::DeleteProject(named_project(state, dice)?))),
-        _ => policy(state, dice),
+        0..4 => limit(state, found?, dice),
+        4 | 5 => charged(state, found?, dice),
+        6 if dice.one_in(2) => Some((operator, Command::DeleteProject(named_project(state, dice)?))),
+        6 => Some((operator, lender_goes(state, records, dice)?)),
+        7 | 8 => {
+            let (tenant, new) = (found?.tenant, name(&format!("r{}", dice.below(20))));
+            Some((operator, Command::PutProject(PutProject { project: None, tenant, name: new })))
+        }
+        _ => policy(state, found, dice),
     }
 }
 
@@ -40,11 +50,14 @@ fn projects_of(state: &State, tenant: Option<TenantNo>) -> Vec<ProjectNo> {
     own.map(|(number, _)| number).collect()
 }
 
-/// Mostly a runtime that is shared.
-fn some_instance<'a>(state: &'a State, dice: &mut Dice) -> Option<&'a AppInstance> {
+/// Mostly a runtime that is shared, and one that costs something.
+fn some_instance<'a>(state: &'a State, costly: &BTreeSet<AppInstanceNo>, dice: &mut Dice) -> Option<&'a AppInstance> {
     let all: Vec<&AppInstance> = state.app_instances_after(None).collect();
     let is_shared = |found: &&AppInstance| found.scope != ControlPlaneScope::Project;
-    let shared: Vec<&AppInstance> = all.iter().copied().filter(is_shared).collect();
+    let mut shared: Vec<&AppInstance> = all.iter().copied().filter(is_shared).collect();
+    if shared.iter().any(|found| costly.contains(&found.number)) && !dice.one_in(4) {
+        shared.retain(|found| costly.contains(&found.number));
+    }
     pick(&shared, dice).filter(|_| !dice.one_in(6)).or_else(|| pick(&all, dice))
 }
 
@@ -52,9 +65,8 @@ fn of_instance(found: &AppInstance) -> PolicyScope {
     PolicyScope { app_type: found.app_type, tenant: Some(found.tenant), app_instance: Some(found.number) }
 }
 
-fn scope(state: &State, dice: &mut Dice) -> Option<PolicyScope> {
+fn scope(state: &State, found: Option<&AppInstance>, dice: &mut Dice) -> Option<PolicyScope> {
     let apps: Vec<&AppType> = state.app_types().collect();
-    let found = some_instance(state, dice);
     let app_type = found.map_or(pick(&apps, dice)?.number, |found| found.app_type);
     let tenants: Vec<TenantNo> = state.tenants().map(|tenant| tenant.number).collect();
     let tenant = found.map(|found| found.tenant).or_else(|| pick(&tenants, dice));
@@ -73,8 +85,8 @@ fn scope(state: &State, dice: &mut Dice) -> Option<PolicyScope> {
     Some(of)
 }
 
-fn policy(state: &State, dice: &mut Dice) -> Option<(Identity, Command)> {
-    let of = scope(state, dice)?;
+fn policy(state: &State, found: Option<&AppInstance>, dice: &mut Dice) -> Option<(Identity, Command)> {
+    let of = scope(state, found, dice)?;
     let tenant = of.tenant.unwrap_or(TenantNo(small(dice, 4)));
     let identity = if of.tenant.is_none() && !dice.one_in(6) { Identity::default() } else { who(tenant, dice) };
     let said = |often: u64, dice: &mut Dice| dice.one_in(often).then(|| !dice.one_in(2));
@@ -105,7 +117,13 @@ fn basis(state: &State, of: PolicyScope, dice: &mut Dice) -> SharingBasis {
         2 | 3 => SharingBasis::Even,
         4 | 5 => SharingBasis::ByUsage(some_unit(state, of.app_type, dice)),
         6 | 7 => SharingBasis::ByQuota(some_unit(state, of.app_type, dice)),
-        8 | 9 => SharingBasis::Fixed(percentages(&some_of(&projects, dice), dice)),
+        8 | 9 => {
+            let mut named = some_of(&projects, dice);
+            named.extend(projects.iter().filter(|project| is_free(state, **project)));
+            named.sort_unstable();
+            named.dedup();
+            SharingBasis::Fixed(percentages(&named, dice))
+        }
         _ => SharingBasis::ByTier(tiers(&some_of(&projects, dice), dice)),
     }
 }
@@ -164,12 +182,21 @@ fn tiers(projects: &[ProjectNo], dice: &mut Dice) -> ServiceTiers {
 }
 
 /// A generous limit on a unit of a shared runtime, for one of its projects.
-fn limit(state: &State, dice: &mut Dice) -> Option<(Identity, Command)> {
-    let found = some_instance(state, dice)?;
+fn limit(state: &State, found: &AppInstance, dice: &mut Dice) -> Option<(Identity, Command)> {
     let is_platform = found.scope == ControlPlaneScope::Platform;
-    let project = pick(&projects_of(state, (!is_platform).then_some(found.tenant)), dice)?;
+    let projects = projects_of(state, (!is_platform).then_some(found.tenant));
     let app_instance = dice.one_in(2).then_some(found.number);
-    let of = EntitlementScope { project: Some(project), app_instance, unit: some_unit(state, found.app_type, dice) };
+    let shared_by = state.sharing_policies().filter(|put| put.of.app_type == found.app_type);
+    let shared_by = shared_by.filter_map(|put| put.sharing.as_ref()?.basis.unit());
+    let unit = pick(&shared_by.collect::<Vec<_>>(), dice).filter(|_| !dice.one_in(4));
+    let unit = unit.unwrap_or_else(|| some_unit(state, found.app_type, dice));
+    // Rather one that has no limit yet.
+    let of_unit = |project: &ProjectNo| {
+        state.entitlements().any(|known| known.of.unit == unit && known.of.project == Some(*project))
+    };
+    let without: Vec<ProjectNo> = projects.iter().copied().filter(|project| !of_unit(project)).collect();
+    let project = pick(&without, dice).or_else(|| pick(&projects, dice))?;
+    let of = EntitlementScope { project: Some(project), app_instance, unit };
     let hard = match dice.below(10) {
         0 => UnitQuantity(0),
         1..4 => UnitQuantity(1 + u128::from(dice.below(1 << 50))),
@@ -180,8 +207,7 @@ fn limit(state: &State, dice: &mut Dice) -> Option<(Identity, Command)> {
 }
 
 /// Work on a shared runtime is charged, or no longer.
-fn charged(state: &State, dice: &mut Dice) -> Option<(Identity, Command)> {
-    let found = some_instance(state, dice)?;
+fn charged(state: &State, found: &AppInstance, dice: &mut Dice) -> Option<(Identity, Command)> {
     let mut of = of_instance(found);
     match dice.below(6) {
         0 => of.app_instance = None,
@@ -193,16 +219,46 @@ fn charged(state: &State, dice: &mut Dice) -> Option<(Identity, Command)> {
     Some((identity, Command::PutAppPolicy(PutAppPolicy { of, units: None, attribution: None, billed_work })))
 }
 
+fn owns(state: &State, project: ProjectNo) -> bool {
+    state.app_instances_after(None).any(|found| found.project == project)
+}
+
+fn lends(state: &State, project: ProjectNo) -> bool {
+    state.attachments_after(None).any(|lent| lent.source_project == project)
+}
+
+/// Whether nothing that a project holds would keep it.
+fn is_free(state: &State, project: ProjectNo) -> bool {
+    let works = state.leases().iter().any(|lease| lease.project == project)
+        || state.allocations_after(None).any(|found| found.project == project);
+    !works && !owns(state, project) && !lends(state, project)
+}
+
+/// A project that has lent, and owns no runtime, no longer lends, or goes.
+fn lender_goes(state: &State, records: &[Record], dice: &mut Dice) -> Option<Command> {
+    let mut lenders = Vec::new();
+    for record in records {
+        if let Body::AttachmentMade(made) = &record.body {
+            lenders.push((made.source_project, made.attachment));
+        }
+    }
+    lenders.retain(|(project, _)| state.project(*project).is_some() && !owns(state, *project));
+    let gone: Vec<ProjectNo> = lenders.iter().map(|(of, _)| *of).filter(|of| !lends(state, *of)).collect();
+    if let Some(project) = pick(&gone, dice) {
+        return Some(Command::DeleteProject(project));
+    }
+    lenders.retain(|(_, attachment)| state.attachment(*attachment).is_some());
+    pick(&lenders, dice).map(|(_, attachment)| Command::EndAttachment(attachment))
+}
+
 /// A project that a policy names, and that has nothing which would keep it.
-fn named_project(state: &State, dice: &mut Dice) -> Option<ProjectNo> {
+pub(crate) fn named_project(state: &State, dice: &mut Dice) -> Option<ProjectNo> {
     let mut named = Vec::new();
     for put in state.sharing_policies() {
         if let Some(Sharing { basis: SharingBasis::Fixed(weights), .. }) = &put.sharing {
             named.extend(weights.iter().map(|(project, _)| *project));
         }
     }
-    let owns = |project: ProjectNo| state.app_instances_after(None).any(|found| found.project == project);
-    let lends = |project: ProjectNo| state.attachments_after(None).any(|lent| lent.source_project == project);
-    named.retain(|project| !owns(*project) && !lends(*project));
+    named.retain(|project| is_free(state, *project));
     pick(&named, dice)
 }

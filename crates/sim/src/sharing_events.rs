@@ -3,7 +3,8 @@
 use leasehold_model::body::{LedgerPosted, LedgerShared, SharingBasis, SharingMethod, SharingPut, UsageRecorded};
 use leasehold_model::ledger::Item;
 use leasehold_model::{
-    AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Month, ProjectNo, Record, Steps, TenantNo, UsageCharge,
+    Account, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Month, ProjectNo, Record, Steps, TenantNo,
+    UsageCharge,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -70,6 +71,8 @@ impl Seen {
             let line = corrected.line.as_ref().filter(|line| line.key.control_plane);
             let line = line.filter(|_| corrected.month == corrected.original_month);
             self.corrected.extend(line.and_then(|line| line.key.app_instance));
+            let by_hand = corrected.reversal.iter().any(|leg| matches!(leg.account, Account::SharedRuntime(_)));
+            found.extend(held(&[(by_hand, "shares: corrected by hand")]));
         } else if let Body::LedgerPosted(posted) = &record.body {
             found.extend(see_posting(record, posted));
         } else if let Body::UsageRecorded(recorded) = &record.body {

@@ -6,6 +6,7 @@
 
 use crate::entitlements;
 use crate::requests::{name, small};
+use crate::shares;
 use leasehold_engine::command::{PutUnitPrice, RecordUsage};
 use leasehold_engine::{AppInstance, Command, State};
 use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
@@ -16,6 +17,7 @@ use leasehold_model::{
     Record, TenantNo, UnitNo, UnitQuantity, UserNo,
 };
 use leasehold_oracle::Dice;
+use std::collections::BTreeSet;
 
 /// The seconds of a day.
 const DAY: u64 = 86_400_000_000_000;
@@ -36,11 +38,18 @@ pub(crate) fn aimed(state: &State, records: &[Record], now: Instant) -> Option<(
 }
 
 /// Work on a shared runtime, often in the month before, at times.
-pub(crate) fn work(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {
+pub(crate) fn work(state: &State, records: &[Record], now: Instant) -> Vec<(Identity, Command)> {
     let dice = Dice::new(now.0.rotate_left(19) ^ state.size() << 29 ^ 0x3043c);
     let mut drawn = Drawn { state, records, now, dice };
-    let usage = drawn.dice.one_in(2).then(|| drawn.shared_work())??;
-    drawn.sent(usage).map(by_reporter)
+    let costly = shares::costly(records);
+    // More of it where its cost may be shared.
+    let count = if costly.is_empty() { drawn.dice.below(2) } else { drawn.dice.below(4) };
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let usage = drawn.shared_work(&costly);
+        all.extend(usage.and_then(|usage| drawn.sent(usage)).map(by_reporter));
+    }
+    all
 }
 
 fn by_reporter(usage: RecordUsage) -> (Identity, Command) {
@@ -193,6 +202,14 @@ impl<'a> Drawn<'a> {
         }
         let any = AttachmentNo(self.dice.below(12));
         let attachment = if made.is_empty() || self.dice.one_in(12) { any } else { *self.dice.pick(&made) };
+        // Usage of an attachment that ended longer ago is left out until the engine refuses it in every case.
+        let is_over = |record: &Record| {
+            let ended = matches!(&record.body, Body::AttachmentEnded(ended) if ended.attachment == attachment);
+            ended && self.now > record.stamp.saturating_add(LATE_WINDOW)
+        };
+        if self.records.iter().any(is_over) {
+            return (None, None);
+        }
         let allocation = AllocationNo(self.dice.below(self.state.size()));
         match self.dice.below(16) {
             0 => (Some(attachment), None),
@@ -269,6 +286,7 @@ impl<'a> Drawn<'a> {
             2 => report.supersedes = Some(fresh.report.id),
             3 => report.source = fresh.report.source,
             4 => report.control_plane = fresh.report.control_plane,
+            7 => (report.attachment, report.allocation) = self.lent(report.app_instance),
             // A server does not let a record of another tenant be superseded; the engine can tell while its project exists.
             5 | 6 if fresh.tenant == tenant || self.state.project(project).is_some() => {
                 (tenant, project) = (fresh.tenant, fresh.project);
@@ -352,9 +370,12 @@ impl<'a> Drawn<'a> {
     }
 
     /// Work of some project on a shared runtime, in units of the app.
-    fn shared_work(&mut self) -> Option<RecordUsage> {
+    fn shared_work(&mut self, costly: &BTreeSet<AppInstanceNo>) -> Option<RecordUsage> {
         let is_shared = |found: &&AppInstance| found.scope != ControlPlaneScope::Project;
-        let shared: Vec<&AppInstance> = self.state.app_instances_after(None).filter(is_shared).collect();
+        let mut shared: Vec<&AppInstance> = self.state.app_instances_after(None).filter(is_shared).collect();
+        if shared.iter().any(|found| costly.contains(&found.number)) && !self.dice.one_in(4) {
+            shared.retain(|found| costly.contains(&found.number));
+        }
         let instance = if shared.is_empty() { None } else { Some(*self.dice.pick(&shared)) }?;
         let is_platform = instance.scope == ControlPlaneScope::Platform;
         let projects = self.projects((!is_platform).then_some(instance.tenant));

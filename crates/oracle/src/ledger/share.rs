@@ -12,15 +12,20 @@ impl Ledger {
     /// What the control plane of an instance cost its owner in a month: lines of the month that were posted in it, with
     /// what was corrected of them in it.
     pub fn pool(&self, app: AppInstanceNo, owner: ProjectNo, currency: Currency, month: Month) -> i128 {
-        let is_in = |entry: &&Entry| {
+        // What a correction rounds belongs to the line that it corrects.
+        let line_of = |id: &EntryId, entry: &Entry| {
+            let first = self.entries.get(&EntryId { position: 0, ..*id }).filter(|_| entry.is_correction);
+            entry.line.clone().or_else(|| first.and_then(|first| first.line.clone()))
+        };
+        let is_in = |(id, entry): &(&EntryId, &Entry)| {
             let of_control_plane =
                 |line: &super::entry::Line| line.key.control_plane && line.key.app_instance == Some(app);
             entry.project == Some(owner)
                 && entry.currency == currency
                 && entry.months == Some((month, month))
-                && entry.line.as_ref().is_some_and(of_control_plane)
+                && line_of(id, entry).as_ref().is_some_and(of_control_plane)
         };
-        self.entries.values().filter(is_in).map(|entry| entry.owed_by(owner)).sum()
+        self.entries.iter().filter(is_in).map(|(_, entry)| entry.owed_by(owner)).sum()
     }
 
     /// Whether the cost of an instance was shared for a month.
