@@ -244,6 +244,11 @@ impl Life<'_> {
         Ok(true)
     }
 
+    /// Makes room for more records, on a disk without faults.
+    pub(crate) fn make_room(&self) -> Step<()> {
+        self.journal.prepare().map_err(|error| format!("no room: {error:?}"))
+    }
+
     /// Runs until something ends this life.
     pub(crate) fn run(&mut self, steps: &mut u32, disk: &FaultDisk, dice: &mut Dice) -> Step<End> {
         while *steps > 0 {

@@ -3,10 +3,11 @@
 
 use crate::life::{Life, Step};
 use crate::{apps, entitlements, ledgers, policies, prepaid, shares, sharing, usage};
-use leasehold_engine::command::{OpenLedger, SettleHour};
+use leasehold_engine::command::{OpenLedger, PutUnitPrice, SettleHour};
 use leasehold_engine::{Command, State};
 use leasehold_model::ledger::HOUR_NS;
-use leasehold_model::{Identity, Instant, Month, Span};
+use leasehold_model::rate::{Currency, Decimal};
+use leasehold_model::{Identity, Instant, Month, Span, UnitNo};
 use leasehold_oracle::Dice;
 
 impl Life<'_> {
@@ -14,14 +15,20 @@ impl Life<'_> {
         let start = Month::of(self.core.stamp()).start().0 - HOUR_NS * (1 + dice.below(2));
         self.settle(Command::OpenLedger(OpenLedger { from: Some(Instant(start)) }))?;
         let first = self.truth.oracle.ledger().first_open();
+        // Units of the apps that there are from the beginning.
+        for unit in [0, 2, 4].into_iter().filter(|_| !dice.one_in(4)).map(UnitNo).collect::<Vec<_>>() {
+            let price = Decimal(1 + dice.below(1 << 32));
+            let put = PutUnitPrice { unit, app_type: None, currency: Currency::DEFAULT, price, from: None };
+            self.decide(Identity::default(), Command::PutUnitPrice(put))?;
+        }
         let mut is_long = dice.one_in(3);
         for step in 0..steps {
             self.truth.clock.advance(Span::from_millis(1 + dice.below(4000)));
             for (identity, command) in self.wanted(dice) {
-                self.settle_as(identity, command)?;
+                self.decide(identity, command)?;
             }
             for command in self.wanted_of_ledger() {
-                self.settle(command)?;
+                self.decide(Identity::default(), command)?;
             }
             let ledger = self.truth.oracle.ledger();
             if is_long && ledger.closing().is_none() && ledger.first_open() > first {
@@ -35,6 +42,12 @@ impl Life<'_> {
         }
         self.check_states("at the end")?;
         self.check_replay()
+    }
+
+    fn decide(&mut self, identity: Identity, command: Command) -> Step<()> {
+        self.make_room()?;
+        let is_alive = self.settle_as(identity, command)?;
+        if is_alive { Ok(()) } else { Err("a disk without faults has failed".to_owned()) }
     }
 
     /// What is asked for at one time.
@@ -73,7 +86,7 @@ impl Life<'_> {
         while self.truth.oracle.ledger().settled().0 + 2 * HOUR_NS < end.0 {
             let through = Instant(self.truth.oracle.ledger().settled().0 + HOUR_NS);
             let as_of_size = self.now.read(State::size);
-            self.settle(Command::SettleHour(SettleHour { through, as_of_size }))?;
+            self.decide(Identity::default(), Command::SettleHour(SettleHour { through, as_of_size }))?;
             // A posting that lacks parts is completed by the commands of the next steps.
             if self.truth.oracle.ledger().settled() < through {
                 break;
