@@ -64,6 +64,8 @@ pub(crate) struct Reports {
     pub(crate) accepted: Vec<Accepted>,
     /// Who was posted something, up to which hour, and from how many records.
     posted: Vec<((ProjectNo, Currency), Instant, u64)>,
+    /// The hours of which all payers were posted, and from how many records.
+    settled: Vec<(Instant, u64)>,
     /// What each posting contains of usage units, in 10^-27 of the currency, and what those that lack parts contain so far.
     unit_costs: Vec<((ProjectNo, Currency), I256)>,
     partial: BTreeMap<(ProjectNo, Currency), I256>,
@@ -353,6 +355,8 @@ impl World {
                 *parts = I256::ZERO;
                 self.reports.posted.push((payer, posted.through, posted.as_of_size));
             }
+        } else if let Body::HourSettled(settled) = &record.body {
+            self.reports.settled.push((settled.through, settled.as_of_size));
         }
     }
 
@@ -384,7 +388,8 @@ impl World {
         let covers = |(of, through, size): &((ProjectNo, Currency), Instant, u64)| {
             *of == payer && part.hour < *through && by < *size
         };
-        self.reports.posted.iter().any(covers)
+        let settles = |(through, size): &(Instant, u64)| part.hour < *through && by < *size;
+        self.reports.posted.iter().any(covers) || self.reports.settled.iter().any(settles)
     }
 
     /// What the accepted usage of an account's projects costs, less what was posted for it; also what was accepted before
