@@ -91,22 +91,21 @@ impl World {
         limit(Some(app)).or_else(|| limit(None))
     }
 
-    /// Who takes part. Nobody does if nobody used the runtime.
+    /// Who takes part, with those that are gone or of another tenant, whose shares stay with the owner. Nobody takes part if
+    /// nobody used the runtime.
     fn parts_of(&self, of: Instance<'_>, basis: &SharingBasis, work: &BTreeMap<(ProjectNo, UnitNo), i128>) -> Parts {
         let used: BTreeSet<ProjectNo> =
             work.iter().filter(|(_, sum)| **sum > 0).map(|((project, _), _)| *project).collect();
-        let bear = |project: &ProjectNo| self.may_bear(of, *project);
         let parts: Parts = match basis {
             SharingBasis::None => Vec::new(),
             SharingBasis::Owner => return vec![(of.1.project, 1, None)],
-            SharingBasis::Even => used.iter().copied().filter(bear).map(|project| (project, 1, None)).collect(),
+            SharingBasis::Even => used.iter().map(|project| (*project, 1, None)).collect(),
             SharingBasis::ByUsage(unit) => {
                 let of_unit = work.iter().filter(|((_, of), sum)| of == unit && **sum > 0);
-                let of_unit = of_unit.filter(|((project, _), _)| bear(project));
                 of_unit.map(|((project, _), sum)| (*project, sum.unsigned_abs(), None)).collect()
             }
             SharingBasis::ByQuota(unit) => {
-                let all = self.projects.keys().copied().filter(bear);
+                let all = self.projects.keys().copied().filter(|project| self.may_bear(of, *project));
                 let limit = |project| self.hard_limit(project, of.1.app_instance, *unit);
                 all.filter_map(|project| Some((project, limit(project)?, None))).collect()
             }
@@ -116,7 +115,7 @@ impl World {
             SharingBasis::ByTier(tiers) => {
                 let tier = |project| tiers.of(project).map(|tier| (u128::from(tier.weight.0), tier.name.clone()));
                 let in_tier = |project| tier(project).map(|(weight, name)| (project, weight, Some(name)));
-                used.iter().copied().filter(bear).filter_map(in_tier).collect()
+                used.iter().copied().filter_map(in_tier).collect()
             }
         };
         if used.is_empty() || parts.iter().all(|(_, weight, _)| *weight == 0) { Vec::new() } else { parts }

@@ -395,27 +395,7 @@ impl World {
     /// What the accepted usage of an account's projects costs, less what was posted for it; also what was accepted before
     /// the account was opened. The sum of each project is rounded up (U5).
     pub(crate) fn accrued_by_usage(&self, key: AccountKey) -> i128 {
-        let Some(opened) = self.ledger.opened else { return 0 };
-        let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
-        for known in &self.reports.accepted {
-            let old = known.recorded.replaces.as_ref().map(|old| old.sequence);
-            let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
-            let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
-            for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
-                // Hours before the opening are never posted.
-                let parts = self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened);
-                let cost = sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
-                *sums.entry(of.project).or_insert(I256::ZERO) += cost;
-                if let Some(creditor) = of.recorded.creditor {
-                    *sums.entry(creditor).or_insert(I256::ZERO) -= cost;
-                }
-            }
-        }
-        for (payer, cost) in &self.reports.unit_costs {
-            if payer.1 == key.currency {
-                *sums.entry(payer.0).or_insert(I256::ZERO) -= *cost;
-            }
-        }
+        let mut sums = self.unposted_sums(key.currency);
         sums.retain(|project, _| self.uses_account(*project, key));
         let per = I256::from(PER_BILLIONTH);
         // Division rounds towards zero, which is up for what is to be given back.
@@ -424,6 +404,32 @@ impl World {
             ((exact + more) / per).as_i128()
         };
         sums.into_values().map(up).sum()
+    }
+
+    /// What accepted usage costs each project, less what was posted for it, and what it is credited with.
+    fn unposted_sums(&self, currency: Currency) -> BTreeMap<ProjectNo, I256> {
+        let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
+        let Some(opened) = self.ledger.opened else { return sums };
+        for known in &self.reports.accepted {
+            let old = known.recorded.replaces.as_ref().map(|old| old.sequence);
+            let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
+            let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
+            for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
+                // Hours before the opening are never posted.
+                let parts = self.billed_parts(of, currency).into_iter().filter(|part| part.hour >= opened);
+                let cost = sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
+                *sums.entry(of.project).or_insert(I256::ZERO) += cost;
+                if let Some(creditor) = of.recorded.creditor {
+                    *sums.entry(creditor).or_insert(I256::ZERO) -= cost;
+                }
+            }
+        }
+        for (payer, cost) in &self.reports.unit_costs {
+            if payer.1 == currency {
+                *sums.entry(payer.0).or_insert(I256::ZERO) -= *cost;
+            }
+        }
+        sums
     }
 
     /// Whether a project has billed usage that is still to be posted, or is to be given back what was; also as the
@@ -451,6 +457,12 @@ impl World {
 }
 
 impl Oracle {
+    /// Whether postings lack something of what a project used, or is credited with.
+    pub fn has_usage_to_post(&self, project: ProjectNo) -> bool {
+        let currencies = self.world.apps.prices.iter().map(|put| put.currency);
+        currencies.into_iter().any(|of| self.world.unposted_sums(of).get(&project).is_some_and(|sum| *sum != 0))
+    }
+
     /// The lines of all billed usage that counts, one for each part and payer: with the payer, the usage and the exact
     /// cost. The creditor's are negative.
     pub fn unit_lines(&self) -> Vec<((ProjectNo, Currency), LineKey, i128, ExactSteps)> {

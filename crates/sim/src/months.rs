@@ -7,12 +7,17 @@ use leasehold_engine::command::{OpenLedger, PutUnitPrice, SettleHour};
 use leasehold_engine::{Command, State};
 use leasehold_model::ledger::HOUR_NS;
 use leasehold_model::rate::{Currency, Decimal};
-use leasehold_model::{Identity, Instant, Month, Span, UnitNo};
+use leasehold_model::{Identity, Instant, Month, ProjectNo, Span, TenantNo, UnitNo};
 use leasehold_oracle::Dice;
 
 impl Life<'_> {
     pub(crate) fn live_months(&mut self, steps: u32, dice: &mut Dice) -> Step<()> {
         let start = Month::of(self.core.stamp()).start().0 - HOUR_NS * (1 + dice.below(2));
+        // Some is used before there is a ledger, and superseded later.
+        let early = if dice.one_in(3) { 20 } else { 0 };
+        for _ in 0..early {
+            self.use_runtimes(dice)?;
+        }
         self.settle(Command::OpenLedger(OpenLedger { from: Some(Instant(start)) }))?;
         let first = self.truth.oracle.ledger().first_open();
         // Units of the apps that there are from the beginning.
@@ -23,10 +28,7 @@ impl Life<'_> {
         }
         let mut is_long = dice.one_in(3);
         for step in 0..steps {
-            self.truth.clock.advance(Span::from_millis(1 + dice.below(4000)));
-            for (identity, command) in self.wanted(dice) {
-                self.decide(identity, command)?;
-            }
+            self.use_runtimes(dice)?;
             for command in self.wanted_of_ledger() {
                 self.decide(Identity::default(), command)?;
             }
@@ -45,9 +47,28 @@ impl Life<'_> {
     }
 
     fn decide(&mut self, identity: Identity, command: Command) -> Step<()> {
+        // Hours are settled here without everything that a settlement posts: nobody may go whose usage was left out.
+        let oracle = &self.truth.oracle;
+        let goes = |project: ProjectNo, tenant: TenantNo| {
+            matches!(&command, Command::DeleteProject(gone) if *gone == project)
+                || matches!(&command, Command::DeleteTenant(gone) if *gone == tenant)
+        };
+        let projects =
+            self.now.read(|state| state.projects().map(|(of, found)| (of, found.tenant)).collect::<Vec<_>>());
+        if projects.into_iter().any(|(project, tenant)| goes(project, tenant) && oracle.has_usage_to_post(project)) {
+            return Ok(());
+        }
         self.make_room()?;
         let is_alive = self.settle_as(identity, command)?;
         if is_alive { Ok(()) } else { Err("a disk without faults has failed".to_owned()) }
+    }
+
+    fn use_runtimes(&mut self, dice: &mut Dice) -> Step<()> {
+        self.truth.clock.advance(Span::from_millis(1 + dice.below(4000)));
+        for (identity, command) in self.wanted(dice) {
+            self.decide(identity, command)?;
+        }
+        Ok(())
     }
 
     /// What is asked for at one time.

@@ -259,6 +259,10 @@ pub(crate) fn named_project(state: &State, dice: &mut Dice) -> Option<ProjectNo>
             named.extend(weights.iter().map(|(project, _)| *project));
         }
     }
+    // Also any that may have used a runtime.
+    if dice.one_in(2) {
+        named.extend(state.projects().map(|(number, _)| number));
+    }
     named.retain(|project| is_free(state, *project));
     pick(&named, dice)
 }

@@ -18,6 +18,10 @@ struct Seen {
     policies: BTreeMap<leasehold_model::body::PolicyScope, SharingPut>,
     at_cut: BTreeMap<leasehold_model::body::PolicyScope, SharingPut>,
     credit: BTreeSet<TenantNo>,
+    /// The record that opened the ledger.
+    opened_by: Option<u64>,
+    /// Who has used which runtime.
+    users: BTreeSet<(AppInstanceNo, Option<ProjectNo>)>,
     /// Runtimes of which a line of the control plane was corrected.
     corrected: BTreeSet<AppInstanceNo>,
     /// The records of the decision that is being read.
@@ -60,6 +64,8 @@ impl Seen {
             self.gone.insert(gone.project);
         } else if let Body::SharingPut(put) = &record.body {
             found.extend(self.see_policy(put));
+        } else if let Body::LedgerOpened(_) = &record.body {
+            self.opened_by = Some(record.sequence);
         } else if let Body::PeriodClosing(_) = &record.body {
             self.at_cut = self.policies.clone();
         } else if let Body::PrepaidToppedUp(_) = &record.body {
@@ -99,14 +105,20 @@ impl Seen {
 
     fn see_usage(&mut self, record: &Record, recorded: &UsageRecorded) -> Vec<&'static str> {
         let report = &recorded.report;
+        if !report.control_plane {
+            self.users.insert((report.app_instance, record.identity.project));
+        }
         let is_work = !report.control_plane && self.scopes[&report.app_instance] == ControlPlaneScope::Tenant;
         let lender = report.attachment.and_then(|lent| self.lenders.get(&lent)).copied();
         let (new, old) = (recorded.creditor, recorded.replaced_creditor);
+        let before = recorded.replaces.as_ref().filter(|old| !old.control_plane).map(|old| old.sequence);
+        let is_early = before.is_some_and(|before| self.opened_by.is_some_and(|opened| before < opened));
         held(&[
             (new.is_some() && report.attachment.is_none(), "work: credited to the owner"),
             (new.is_some() && report.attachment.is_some(), "work: credited to the lender"),
             (is_work && new.is_none() && lender == record.identity.project && lender.is_some(), "work: of the lender"),
             (is_work && new.is_none() && lender.is_some_and(|of| self.gone.contains(&of)), "work: the lender is gone"),
+            (is_early, "work: of the time before the ledger superseded"),
             (new.is_some() && old.is_some(), "work: superseded"),
             (new.is_some() && old.is_some() && new != old, "work: another creditor than before"),
             (new.is_none() && old.is_some(), "work: no longer credited"),
@@ -131,6 +143,11 @@ impl Seen {
         let basis = policy.and_then(|put| put.sharing.as_ref()).map(|sharing| &sharing.basis);
         let names_gone = matches!(basis, Some(SharingBasis::Fixed(weights))
             if weights.iter().any(|(project, _)| self.gone.contains(project)));
+        let user_is_gone = self
+            .users
+            .iter()
+            .any(|(app, of)| *app == first.app_instance && of.is_some_and(|of| self.gone.contains(&of)));
+        let by_users = matches!(first.method, SharingMethod::Even | SharingMethod::ByUsage | SharingMethod::ByTier);
         let among = records.iter().filter(|(.., shared)| shared.share != Steps::ZERO).count();
         let tenants: BTreeSet<_> = records.iter().map(|(tenant, ..)| *tenant).collect();
         let tiers: BTreeSet<_> =
@@ -161,6 +178,7 @@ impl Seen {
             (among > 1 && first.pool.0 < 0, "shares: a negative pool among several"),
             (names_gone && own.total_weight.0 > 0, "shares: of a project that is gone"),
             (among > 1 && names_gone, "shares: of a project that is gone and of others"),
+            (by_users && user_is_gone, "shares: a user is gone"),
             (tenants.len() > 1, "shares: between tenants"),
             (tiers.len() > 1, "shares: in several tiers"),
             (divides && of.tenant.is_none(), "shares: by the policy of an app"),
