@@ -2,7 +2,9 @@
 
 use crate::lease::RequestLease;
 use crate::time::{Ttl, When};
-use leasehold_model::{Priority, Sensitivity, UsageCharge, WasteClass};
+use leasehold_model::{
+    ControlPlaneScope, OperatingMode, Priority, RuntimeBackend, Sensitivity, UsageCharge, WasteClass,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,18 @@ pub struct Of {
     /// Whether it is the control plane of an app instance. Absent if the line is not grouped by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_plane: Option<bool>,
+    /// Slug of the app. Absent if the line is not grouped by it or has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app: Option<String>,
+    /// Operating mode of the app instance. Absent if the line is not grouped by it or has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operating_mode: Option<OperatingMode>,
+    /// Scope of the control plane of the app instance. Absent if the line is not grouped by it or has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane_scope: Option<ControlPlaneScope>,
+    /// Backend of the app instance. Absent if the line is not grouped by it or has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_backend: Option<RuntimeBackend>,
     /// Name of the resource class. Absent if the line is not grouped by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,

@@ -59,6 +59,8 @@ const BENCHES: &[Bench] = &[
     ("http.batch", http::batches),
     #[cfg(feature = "http")]
     ("http.sse_10k", http::streams),
+    #[cfg(feature = "http")]
+    ("usage_records", http::usage_records),
     #[cfg(feature = "usage")]
     ("usage books timeline", usage::usage),
     // After the queries about usage, whose journal it continues.

@@ -50,7 +50,7 @@ impl Books {
     pub fn activity(&self, question: &Question) -> Result<Activities, BooksError> {
         self.afford(question)?;
         let (window, filter) = (question.window(), &question.filter);
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         let mut sums: BTreeMap<(Key, ClassNo), Activity> = BTreeMap::new();
         let mut add = |row: &Row, held: Window| {
             let key = row_key(&question.dims, row, &mut workloads);

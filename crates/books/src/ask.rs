@@ -3,12 +3,14 @@
 use crate::chunk::Brief;
 use crate::facts::{BillingKey, Books, BooksError};
 use crate::row::{End, Row};
+use crate::units::AppAnchors;
 use leasehold_meter::Window;
 use leasehold_model::{
     AllocationNo, AppInstanceNo, ClassNo, Instant, Name, NodeNo, PoolNo, Priority, ProjectNo, TenantNo, UserNo, words,
 };
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 words! {
     /// What amounts can be grouped by. They are always grouped by class as well: a GPU and a GiB are never added.
@@ -27,6 +29,11 @@ words! {
         HeldAs = 11 "held_as",
         /// Runs the control plane of an app instance (1), or a workload (0).
         ControlPlane = 12 "control_plane",
+        /// The app of the app instance.
+        App = 13 "app",
+        OperatingMode = 14 "operating_mode",
+        ControlPlaneScope = 15 "control_plane_scope",
+        RuntimeBackend = 16 "runtime_backend",
     }
 }
 
@@ -122,6 +129,7 @@ impl Question {
             || asks(&[Dim::Tenant, Dim::Project, Dim::Pool, Dim::Priority, Dim::Tag, Dim::ControlPlane]);
         if of_rows
             || asks(&[Dim::User, Dim::Allocation, Dim::AppInstance, Dim::Workload, Dim::HeldAs])
+            || self.dims.iter().any(|dim| is_anchor(*dim))
             || of_nodes && of_payers
         {
             Source::Rows
@@ -170,9 +178,36 @@ impl Books {
     }
 }
 
+/// What follows from the app instance alone.
+const fn is_anchor(dim: Dim) -> bool {
+    matches!(dim, Dim::App | Dim::OperatingMode | Dim::ControlPlaneScope | Dim::RuntimeBackend)
+}
+
+/// What the registry says of the app instances, also of deleted ones: it never changes.
+pub(crate) type Anchors = BTreeMap<AppInstanceNo, AppAnchors>;
+
+/// The value of a dimension that follows from the app instance. Instances from before there was a registry have none.
+pub(crate) fn anchor_value(anchors: &Anchors, dim: Dim, instance: Option<AppInstanceNo>) -> u64 {
+    let Some(of) = instance.and_then(|number| anchors.get(&number)) else { return NONE };
+    match dim {
+        Dim::App => of.app_type.0.into(),
+        Dim::OperatingMode => of.mode as u64,
+        Dim::ControlPlaneScope => of.scope as u64,
+        Dim::RuntimeBackend => of.backend as u64,
+        _ => NONE,
+    }
+}
+
+impl Books {
+    /// For the keys of an answer.
+    pub fn workloads(&self) -> Workloads {
+        Workloads { index: BTreeMap::new(), names: Vec::new(), anchors: Arc::clone(&self.units.apps) }
+    }
+}
+
 /// The workloads of an answer, numbered in the order in which they were found.
-#[derive(Default)]
 pub struct Workloads {
+    anchors: Arc<Anchors>,
     index: BTreeMap<Name, u64>,
     pub names: Vec<Name>,
 }
@@ -291,6 +326,7 @@ pub(crate) fn row_key(dims: &[Dim], row: &Row, workloads: &mut Workloads) -> Key
         Dim::Workload => row.workload.as_ref().map_or(NONE, |name| workloads.place(name)),
         Dim::HeldAs => (if row.end == End::Idle { HeldAs::IdleClaim } else { HeldAs::Lease }) as u64,
         Dim::ControlPlane => row.is_control_plane().into(),
+        dim if is_anchor(dim) => anchor_value(&workloads.anchors, dim, row.app_instance),
         dim => brief_value(dim, &brief(row)),
     })
 }

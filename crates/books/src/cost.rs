@@ -154,7 +154,7 @@ impl Books {
     pub fn cost(&self, question: &Question) -> Result<(Vec<CostLine>, Vec<Name>), BooksError> {
         self.afford(question)?;
         let mut pricing = Pricing::new(self, &question.borders);
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         if self.source(question) == Source::Billing {
             self.cost_by_series(question, &mut pricing);
         } else {
@@ -238,7 +238,7 @@ impl Books {
         renewed: bool,
     ) -> Result<Vec<CostLine>, BooksError> {
         let mut pricing = Pricing::new(self, &[from, to.max(from)]);
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         for open in self.open.values().filter(|open| open.phase == Phase::Held && question.filter.takes_row(&open.row))
         {
             let row = &open.row;
@@ -262,7 +262,7 @@ impl Books {
     pub fn live_rate(&self, question: &Question, at: Instant) -> Result<(Vec<LiveRate>, Vec<Name>), BooksError> {
         const HOUR_NS: u128 = 3600 * 1_000_000_000;
         let mut pricing = Pricing::new(self, &[at, at]);
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         for open in self.open.values().filter(|open| open.phase == Phase::Held && question.filter.takes_row(&open.row))
         {
             let row = &open.row;

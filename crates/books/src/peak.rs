@@ -1,6 +1,6 @@
 //! Peaks: the most that was held at the same time.
 
-use crate::ask::{Key, Question, Source, Workloads};
+use crate::ask::{Key, Question, Source};
 use crate::facts::{Books, BooksError};
 use crate::usage::bucket_no;
 use leasehold_model::{ClassNo, Instant, Name};
@@ -58,7 +58,7 @@ impl Books {
             let (group, weight) = group(class);
             points.entry((key, group)).or_default().push((at, by * i128::from(weight)));
         };
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         if self.source(question) == Source::Rows {
             self.scan(question, &mut workloads, |key, slice| {
                 if !slice.held.is_empty() {
@@ -100,7 +100,7 @@ impl Books {
                 lines.push(PeakLine { key, class, bucket: bucket_no(bucket), peak });
             }
         };
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         if self.source(question) == Source::Rows {
             let mut points: BTreeMap<(Key, ClassNo), Vec<(Instant, i128)>> = BTreeMap::new();
             self.scan(question, &mut workloads, |key, slice| {

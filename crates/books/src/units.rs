@@ -14,6 +14,7 @@ mod unposted;
 pub use answer::UnitLine;
 pub use ids::KnownUsage;
 
+use crate::ask::Anchors;
 use crate::correlations::LinePart;
 use crate::facts::{Books, BooksError};
 use crate::runs::Runs;
@@ -27,11 +28,23 @@ use leasehold_model::body::{
 };
 use leasehold_model::ledger::{HOUR_NS, LineKey};
 use leasehold_model::{
-    AppInstanceNo, AppTypeNo, AttachmentNo, Instant, Item, ProjectNo, Record, TenantNo, UnitMeasure, UnitNo,
-    UnitQuantity, UsageCharge, fields,
+    AppInstanceNo, AppTypeNo, AttachmentNo, ControlPlaneScope, Instant, Item, OperatingMode, ProjectNo, Record,
+    RuntimeBackend, TenantNo, UnitMeasure, UnitNo, UnitQuantity, UsageCharge, fields,
 };
 use std::collections::BTreeMap;
+use std::sync::Arc;
 pub(crate) use unposted::Unposted;
+
+fields! {
+    /// What never changes of an app instance.
+    #[derive(Copy)]
+    pub struct AppAnchors {
+        pub app_type: AppTypeNo,
+        pub mode: OperatingMode,
+        pub scope: ControlPlaneScope,
+        pub backend: RuntimeBackend,
+    }
+}
 
 fields! {
     /// What reported usage has in common beside its hour.
@@ -66,8 +79,8 @@ pub(crate) struct UnitBook {
     numbers: BTreeMap<UnitSeries, u32>,
     /// All prices; the first one has the number 1.
     pub(crate) prices: Vec<UnitPricePut>,
-    /// The app of each instance, also of deleted ones.
-    pub(crate) apps: BTreeMap<AppInstanceNo, AppTypeNo>,
+    /// Each instance, also deleted ones.
+    pub(crate) apps: Arc<Anchors>,
     /// The units that the site defines.
     pub(crate) measures: BTreeMap<UnitNo, UnitMeasure>,
     pub(crate) hours: UnitHours,
@@ -99,7 +112,8 @@ impl UnitBook {
         self.prices.push(put.clone());
     }
     pub(crate) fn put_instance(&mut self, put: &AppInstancePut) {
-        self.apps.insert(put.app_instance, put.app_type);
+        let AppInstancePut { app_instance, app_type, mode, scope, backend, .. } = *put;
+        Arc::make_mut(&mut self.apps).insert(app_instance, AppAnchors { app_type, mode, scope, backend });
     }
     pub(crate) fn put_policy(&mut self, put: &AppPolicyPut, sequence: u64) {
         self.policies.insert((put.of, put.version), sequence);
@@ -147,7 +161,7 @@ impl UnitBook {
         (payer, is_taken_back): (ProjectNo, bool),
     ) -> Result<Vec<Contribution>, &'static str> {
         let measure = self.measure(unit).ok_or("an unknown usage unit")?;
-        let app = *self.apps.get(&app_instance).ok_or("an unknown app instance")?;
+        let app = self.apps.get(&app_instance).ok_or("an unknown app instance")?.app_type;
         let of_unit: Vec<Instant> =
             self.prices.iter().filter(|price| price.unit == unit).map(|price| price.from).collect();
         let Reported { project, attachment, control_plane, charge, quantity, from, to } = *reported;

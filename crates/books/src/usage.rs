@@ -1,6 +1,6 @@
 //! Usage: how much was held.
 
-use crate::ask::{Key, LINES_MAX, Question, Source, Workloads, key_of, payer_key};
+use crate::ask::{Key, LINES_MAX, Question, Source, key_of, payer_key};
 use crate::facts::{Books, BooksError};
 use crate::mix::MixMap;
 use crate::nodes::CapacitySeries;
@@ -132,7 +132,7 @@ impl Books {
     pub fn usage_by_rows(&self, question: &Question) -> Result<Usage, BooksError> {
         self.afford(question)?;
         let mut sums: MixMap<(Key, ClassNo, u32), QuantaNs> = MixMap::default();
-        let mut workloads = Workloads::default();
+        let mut workloads = self.workloads();
         self.scan(question, &mut workloads, |key, slice| {
             if sums.len() > LINES_MAX {
                 return;

@@ -346,6 +346,7 @@ fn decisions_of_earlier_rules_are_recognised() {
         ("rules-4/reservations", 4),
         ("rules-5/prepaid", 5),
         ("rules-6/apps", 6),
+        ("rules-7/nodes", 7),
     ] {
         let folder = tempfile::tempdir().unwrap();
         copy(&frozen.join(journal).join("data"), folder.path());

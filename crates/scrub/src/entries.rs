@@ -1,6 +1,6 @@
 //! Counting the balances of the ledger again, from the records of its entries alone.
 
-use leasehold_model::body::{Body, InvoiceIssued, LedgerCorrected, LedgerPosted};
+use leasehold_model::body::{Body, InvoiceIssued, LedgerCorrected, LedgerPosted, SharingMethod};
 use leasehold_model::rate::Currency;
 use leasehold_model::{Account, CreditSource, Item, Leg, ProjectNo, Record, TenantNo};
 use std::collections::BTreeMap;
@@ -68,6 +68,13 @@ pub(crate) fn take(accounts: &mut Accounts, record: &Record) -> Result<(), &'sta
         correct(accounts, payer()?, corrected);
     } else if let Body::LedgerAdjusted(adjusted) = &record.body {
         book(accounts, adjusted.currency, &adjusted.legs);
+    } else if let Body::LedgerShared(shared) = &record.body {
+        let other = match shared.method == SharingMethod::NotBillable {
+            true => Account::OperatorLoss,
+            false => Account::SharedRuntime(shared.app_instance),
+        };
+        add(accounts, Account::Receivable(payer()?), shared.currency, shared.booked.0);
+        add(accounts, other, shared.currency, -shared.booked.0);
     } else if let Body::InvoiceIssued(issued) = &record.body {
         invoice(accounts, tenant()?, issued);
     } else if let Body::PaymentRecorded(payment) = &record.body {

@@ -94,7 +94,7 @@ pub(super) const books: &[Query] = &[
 /// Grouping.
 pub(super) const grouped: &[Query] = &[one(
     "by",
-    "Group by (comma-separated): tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload, held_as (lease or idle_claim), control_plane (true or false). Different units are never added up: class is added to the list unless it contains class or kind.",
+    "Group by (comma-separated): tenant, project, user, pool, node, class, kind, tier, priority, tag, allocation, app_instance, workload, held_as (lease or idle_claim), control_plane (true or false), app, operating_mode, control_plane_scope, runtime_backend. Different units are never added up: class is added to the list unless it contains class or kind.",
     grouping,
 )];
 

@@ -46,7 +46,7 @@ pub(super) fn bucket(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "enum": ["minute", "hour", "day", "month"] })
 }
 pub(super) fn grouping(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "minLength": 1, "maxLength": 128, "examples": ["tenant,class"] })
+    json_schema!({ "type": "string", "minLength": 1, "maxLength": 256, "examples": ["tenant,class"] })
 }
 pub(super) fn waste_order(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<WasteOrder>()

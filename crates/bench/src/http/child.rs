@@ -21,6 +21,8 @@ const ASKED: &str = "--serve-for-bench";
 const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
 /// With a large cluster and no leases.
 const ASKED_LARGE: &str = "--serve-large-for-bench";
+/// With runtimes that report usage, and the IDs of earlier records.
+const ASKED_USAGE: &str = "--serve-usage-for-bench";
 pub(super) const TENANTS: u32 = 1000;
 const NODES: u32 = 1000;
 const STANDING: u32 = 2000;
@@ -30,7 +32,7 @@ pub(super) const LARGE_NODES: u32 = 10_000;
 pub(super) fn serve_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
     let asked = arguments.next();
-    let Some(asked @ (ASKED | ASKED_AS_IT_IS | ASKED_LARGE)) = asked.as_deref() else { return false };
+    let Some(asked @ (ASKED | ASKED_AS_IT_IS | ASKED_LARGE | ASKED_USAGE)) = asked.as_deref() else { return false };
     let folder = arguments.next().expect("a directory");
     run_to_end(serve(Path::new(&folder), asked.to_owned()));
     true
@@ -75,13 +77,17 @@ async fn serve(folder: &Path, asked: String) {
         match asked.as_str() {
             ASKED => furnish(&daemon),
             ASKED_LARGE => operate_all(daemon.cell(), large_cluster(LARGE_NODES, TENANTS)),
+            ASKED_USAGE => super::usage_records::furnish(&daemon),
             _ => {}
         }
         daemon
     });
     let daemon = daemon.await.expect("the daemon opens");
     let listener = bind();
-    report(&listener, daemon.operator_token.as_deref().expect("a new data directory"));
+    let token = daemon.operator_token.clone().unwrap_or_else(|| {
+        std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token").trim().to_owned().into()
+    });
+    report(&listener, &token);
     daemon.serve(listener, std::future::pending()).await.expect("the daemon serves");
 }
 
@@ -150,6 +156,19 @@ impl Served {
     /// With ten thousand nodes of three kinds.
     pub(super) fn start_large() -> Self {
         Self::in_new_directory(ASKED_LARGE)
+    }
+
+    /// With runtimes that report usage.
+    pub(super) fn start_with_usage() -> Self {
+        Self::in_new_directory(ASKED_USAGE)
+    }
+
+    /// Kills the process, and starts it again on the same directory.
+    pub(super) fn again(self) -> Self {
+        let Self { server, folder, .. } = self;
+        drop(server);
+        let data = folder.as_ref().expect("a directory of its own").path().join("data");
+        Self { folder, ..Self::run(ASKED_AS_IT_IS, &data) }
     }
 
     fn in_new_directory(how: &str) -> Self {

@@ -1,5 +1,5 @@
-//! End to end over HTTP: a million allocations; single operations and batches, compared with PostgreSQL; and ten thousand
-//! listeners.
+//! End to end over HTTP: a million allocations; single operations and batches, compared with PostgreSQL; usage records;
+//! and ten thousand listeners.
 //!
 //! The daemon is a separate process (this program started again), the load comes from this one, and PostgreSQL is that
 //! of Debian, started in a temporary directory. All share the machine's processors.
@@ -16,6 +16,7 @@ mod peer;
 mod request;
 mod singles;
 mod streams;
+mod usage_records;
 
 pub(crate) use allocations::rate as allocations;
 #[cfg(feature = "ledger")]
@@ -23,6 +24,7 @@ pub(crate) use asking::{p99_us, wait_for};
 #[cfg(feature = "ledger")]
 pub(crate) use child::{Served, bind, run_to_end};
 pub(crate) use streams::run as streams;
+pub(crate) use usage_records::run as usage_records;
 
 use crate::Outcome;
 use peer::LeasePeer;

@@ -1,7 +1,7 @@
 //! Reported usage in answers about usage and cost.
 
 use super::UnitSeries;
-use crate::ask::{Dim, Filter, Key, LINES_MAX, NONE, Question, key_of};
+use crate::ask::{Anchors, Dim, Filter, Key, LINES_MAX, NONE, Question, anchor_value, key_of};
 use crate::facts::{Books, BooksError};
 use ethnum::U256;
 use leasehold_meter::{Money, Overflow};
@@ -58,12 +58,15 @@ fn takes(filter: &Filter, series: &UnitSeries) -> bool {
         && control_plane.is_none_or(|wanted| wanted == series.control_plane)
 }
 
-fn unit_key(dims: &[Dim], series: &UnitSeries) -> Key {
+fn unit_key(dims: &[Dim], series: &UnitSeries, anchors: &Anchors) -> Key {
     key_of(dims, |dim| match dim {
         Dim::Tenant => series.tenant.0.into(),
         Dim::Project => series.payer.0.into(),
         Dim::AppInstance => series.app_instance.0,
         Dim::ControlPlane => series.control_plane.into(),
+        Dim::App | Dim::OperatingMode | Dim::ControlPlaneScope | Dim::RuntimeBackend => {
+            anchor_value(anchors, dim, Some(series.app_instance))
+        }
         Dim::User
         | Dim::Pool
         | Dim::Node
@@ -110,7 +113,7 @@ impl Books {
             let used = if series.payer == series.project { used } else { -used };
             let bucket = question.borders.partition_point(|border| *border <= hour).saturating_sub(1);
             let bucket = crate::usage::bucket_no(bucket);
-            let of = (unit_key(&question.dims, series), series.unit, series.charge, bucket);
+            let of = (unit_key(&question.dims, series, &units.apps), series.unit, series.charge, bucket);
             let (quantity, costs) = sums.entry(of).or_default();
             *quantity += used;
             let price = series.price.and_then(|price| units.price(price));

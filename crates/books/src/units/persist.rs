@@ -1,12 +1,13 @@
 //! Encoding of reported usage in the state of the books; hours and IDs have entries of their own in the file.
 
 use super::unposted::Lines;
-use super::{Contribution, UnitBook};
+use super::{AppAnchors, Contribution, UnitBook};
 use crate::bytes::{get_list, put_list};
 use crate::seal::Commit;
 use leasehold_model::body::PolicyScope;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
-use leasehold_model::{AppInstanceNo, AppTypeNo, Instant, UnitMeasure, UnitNo, UsageDelta};
+use leasehold_model::{AppInstanceNo, Instant, UnitMeasure, UnitNo, UsageDelta};
+use std::sync::Arc;
 
 fn put_lines(lines: &Lines, out: &mut Vec<u8>) {
     put_list(lines.iter().map(|((series, hour), used)| ((*series, *hour), UsageDelta(*used))), out);
@@ -51,7 +52,7 @@ impl UnitBook {
             units.number(series);
         }
         units.prices = get_list(r)?;
-        units.apps = get_list::<(AppInstanceNo, AppTypeNo)>(r)?.into_iter().collect();
+        units.apps = Arc::new(get_list::<(AppInstanceNo, AppAnchors)>(r)?.into_iter().collect());
         units.measures = get_list::<(UnitNo, UnitMeasure)>(r)?.into_iter().collect();
         for _ in 0..r.count(1 << 40)? {
             let hour = Field::get(r)?;

@@ -9,7 +9,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{Body, Instant, LineKey, ProjectNo, Record};
 use leasehold_oracle::ledger::{Audit, DueLine};
 use leasehold_sim::Dice;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ fn folders(rules: u32, at_least: usize) -> Vec<PathBuf> {
 
 #[test]
 fn the_books_of_frozen_journals_agree_with_the_accounts() {
-    for folder in [folders(4, 15), folders(5, 10), folders(6, 7)].concat() {
+    for folder in [folders(4, 15), folders(5, 10), folders(6, 7), folders(7, 8)].concat() {
         let records = records_in(&folder.join("data"));
         compare_reserved(&records).unwrap_or_else(|what| panic!("{}: {what}", folder.display()));
         let mut dice = Dice::new(records.len() as u64);
@@ -51,25 +51,27 @@ fn the_books_of_frozen_journals_agree_with_the_accounts() {
 #[test]
 fn the_ledgers_of_frozen_journals_agree_with_the_audit() {
     let mut postings = 0;
-    for folder in [folders(5, 10), folders(6, 7)].concat() {
+    for folder in [folders(5, 10), folders(6, 7), folders(7, 8)].concat() {
         let checked = check_ledger(&records_in(&folder.join("data")));
         postings += checked.unwrap_or_else(|what| panic!("{}: {what}", folder.display()));
     }
-    assert!(postings > 200, "only {postings} postings");
+    assert!(postings > 300, "only {postings} postings");
 }
 
 /// Reported usage is what the records say that were not superseded.
 #[test]
 fn the_units_of_frozen_journals_agree_with_their_records() {
     let mut reports = 0;
-    for folder in folders(6, 7) {
+    for folder in [folders(6, 7), folders(7, 8)].concat() {
         let records = records_in(&folder.join("data"));
         for part in [records.len() / 2, records.len()] {
             let checked = check_units(&records[..part]);
             reports += checked.unwrap_or_else(|what| panic!("{}, {part} records: {what}", folder.display()));
+            let checked = check_refused(&records[..part]);
+            checked.unwrap_or_else(|what| panic!("{}, {part} records: {what}", folder.display()));
         }
     }
-    assert!(reports > 80, "only {reports} reports");
+    assert!(reports > 200, "only {reports} reports");
 }
 
 /// Compares quantities by project, app instance and unit with the sums over all records. Returns the number of reports.
@@ -100,6 +102,25 @@ fn check_units(records: &[Record]) -> Result<usize, String> {
         return Err(format!("reported usage\n  books {ours:?}\n  records {theirs:?}"));
     }
     Ok(said.len())
+}
+
+/// Compares the usage that was refused in each month, for all tenants and for each of them, with the records.
+fn check_refused(records: &[Record]) -> Result<(), String> {
+    let mut theirs: BTreeMap<_, BTreeSet<u64>> = BTreeMap::new();
+    for record in records {
+        let Body::UsageRefused(refused) = &record.body else { continue };
+        for tenant in [None, record.identity.tenant] {
+            theirs.entry((refused.month, tenant)).or_default().insert(record.sequence);
+        }
+    }
+    let books = books_of(records);
+    for ((month, tenant), theirs) in theirs {
+        let (ours, _) = books.refused_usage(month, tenant, usize::MAX - 1).map_err(|error| error.to_string())?;
+        if ours.len() != theirs.len() || !ours.iter().all(|sequence| theirs.contains(sequence)) {
+            return Err(format!("refused in {month} of {tenant:?}\n  books {ours:?}\n  records {theirs:?}"));
+        }
+    }
+    Ok(())
 }
 
 type Payer = (ProjectNo, Currency);

@@ -46,6 +46,7 @@ mod quota_scopes;
 mod quotas;
 mod reference;
 mod revocation;
+mod sharing;
 mod snapshots;
 mod standings;
 mod teardown;
@@ -69,6 +70,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         apps::CODES,
         usage::CODES,
         entitlements::CODES,
+        sharing::CODES,
         LEDGER,
     ]
     .concat()

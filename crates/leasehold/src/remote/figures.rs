@@ -187,6 +187,10 @@ pub(super) fn field(of: &Of, name: &str) -> Option<String> {
         Group::Workload => of.workload.clone(),
         Group::HeldAs => of.held_as.clone(),
         Group::ControlPlane => of.control_plane.map(|is| is.to_string()),
+        Group::App => of.app.clone(),
+        Group::OperatingMode => of.operating_mode.map(super::details::word),
+        Group::ControlPlaneScope => of.control_plane_scope.map(super::details::word),
+        Group::RuntimeBackend => of.runtime_backend.map(super::details::word),
         // What an app reported has a unit in place of a class.
         Group::Class => of.class.clone().or_else(|| of.usage_unit.clone()),
         Group::Kind => of.kind.clone(),
@@ -209,6 +213,10 @@ fn id(of: &Of, name: &str) -> Option<u32> {
         | Group::AppInstance
         | Group::Workload
         | Group::HeldAs
+        | Group::App
+        | Group::OperatingMode
+        | Group::ControlPlaneScope
+        | Group::RuntimeBackend
         | Group::ControlPlane
         | Group::Kind
         | Group::Tier => None,

@@ -14,8 +14,8 @@ use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format::to_the_second;
 use leasehold_api::{
-    Decimal, Invoice, InvoiceDrafts, InvoiceFigures, InvoiceHead, InvoiceKind, InvoiceLine, InvoiceStatus,
-    LedgerAmount, MonthText, NewPayment, Payment, TaxRateChange, TaxRates,
+    Decimal, Invoice, InvoiceDrafts, InvoiceFigures, InvoiceHead, InvoiceKind, InvoiceLine, InvoiceSection,
+    InvoiceStatus, LedgerAmount, MonthText, NewPayment, Payment, TaxRateChange, TaxRates,
 };
 use leasehold_client::{Call, Json};
 use serde::de::DeserializeOwned;
@@ -108,6 +108,11 @@ fn invoices(invoices: &[InvoiceHead]) -> Table {
     table
 }
 
+/// The app instance whose cost is shared.
+fn of_share(line: &InvoiceLine) -> Option<&String> {
+    line.app_instance.as_ref().filter(|_| line.section == InvoiceSection::Share)
+}
+
 fn lines(lines: &[InvoiceLine]) -> Table {
     let headings = [
         ("project", Align::Left),
@@ -129,7 +134,7 @@ fn lines(lines: &[InvoiceLine]) -> Table {
                 (true, None) => "by hand".into(),
                 (false, _) => what,
             },
-            or_dash(line.class.as_ref().or(line.usage_unit.as_ref())),
+            or_dash(line.class.as_ref().or(line.usage_unit.as_ref()).or(of_share(line))),
             or_dash(line.pool.as_ref()),
             or_dash(line.priority.map(word)),
             line.month.to_string(),

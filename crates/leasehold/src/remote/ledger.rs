@@ -247,6 +247,7 @@ fn legs(legs: &[LedgerLeg]) -> Table {
     let mut table = Table::new(&[("account", Align::Left), ("of", Align::Left), ("amount", Align::Right)]);
     for leg in legs {
         let of = leg.project.as_ref().or(leg.tenant.as_ref()).or(leg.class.as_ref());
+        let of = of.or(leg.usage_unit.as_ref()).or(leg.app_instance.as_ref());
         table.row([leg.account.to_string(), or_dash(of), money(&leg.amount)]);
     }
     table
@@ -400,17 +401,17 @@ fn balances(balances: &[LedgerBalance]) -> Table {
         ("account", Align::Left),
         ("tenant", Align::Left),
         ("project", Align::Left),
-        ("class", Align::Left),
+        ("class, unit or runtime", Align::Left),
         ("balance", Align::Right),
         ("", Align::Left),
     ];
-    let mut table = Table::new(&headings).shrink_first(&["class", "tenant"]);
+    let mut table = Table::new(&headings).shrink_first(&["class, unit or runtime", "tenant"]);
     for balance in balances {
         table.row([
             word(balance.account),
             or_dash(balance.tenant.as_ref()),
             or_dash(balance.project.as_ref()),
-            or_dash(balance.class.as_ref()),
+            or_dash(balance.class.as_ref().or(balance.usage_unit.as_ref()).or(balance.app_instance.as_ref())),
             money(&balance.balance),
             balance.currency.clone(),
         ]);

@@ -10,7 +10,7 @@ use crate::table::{Align, Table};
 use crate::time_format::to_the_second;
 use leasehold_api::{
     CostShare, CostShareList, ServiceTier, ShareWeight, Sharing, SharingChange, SharingHistory, SharingPolicy,
-    SharingPut, TierOfProject, UnitQuantityText, codes,
+    SharingPut, TierOfProject, UnitQuantityText,
 };
 
 pub(super) async fn run(session: &Session, command: SharingCommand) -> Result<(), Failed> {
@@ -41,7 +41,7 @@ pub(super) fn told(policy: &SharingPolicy) -> String {
 /// The two sides of `NAME=VALUE`.
 fn pair<'t>(text: &'t str, form: &str) -> Result<(&'t str, &'t str), Problem> {
     let sides = text.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-    sides.ok_or_else(|| Problem::usage(codes::USAGE, format!("\"{text}\" is not of the form {form}")))
+    sides.ok_or_else(|| Problem::usage("usage", format!("\"{text}\" is not of the form {form}")))
 }
 
 /// A project, after its tenant if that is named: `TENANT/PROJECT`.

@@ -65,3 +65,44 @@ fn policies_are_set_and_applied_from_a_file() {
     refuses(&daemon.run(&format!("policy apply {bad}")), 2, "config_wrong");
     refuses(&daemon.run("policy apply missing.yaml"), 2, "unreadable_file");
 }
+
+#[test]
+fn sharing_policies_are_set_and_applied_from_a_file() {
+    let (daemon, folder) = (daemon(), tempfile::tempdir().expect("a folder"));
+    let set = "sharing set serving --tenant physics";
+    refuses(&daemon.run(&format!("{set} --weight lattice=60")), 2, "usage");
+    refuses(&daemon.run(&format!("{set} --method fixed --weight lattice")), 2, "usage");
+    refuses(&daemon.run(&format!("{set} --method fixed --weight lattice=60")), 1, "bad_shares");
+    refuses(&daemon.run(&format!("{set} --method by-usage")), 1, "bad_body");
+    refuses(&daemon.run(&format!("{set} --method by-tier --tier gold=1 --project-tier lattice=tin")), 1, "bad_body");
+    tells(
+        &daemon.run(&format!("{set} --method fixed --weight lattice=100")).ok(),
+        &["the sharing policy of serving for physics has version 1"],
+    );
+    let tiers = "--method by-tier --tier gold=3 --tier tin=1 --project-tier physics/lattice=gold --default-tier tin";
+    daemon.run(&format!("{set} {tiers} --result report")).ok();
+    daemon.run("sharing set serving --control-plane-billable false --distributable true").ok();
+    tells(&daemon.run("sharing list").ok(), &["serving", "by_tier gold=3 tin=1", "report", "no", "yes", "all"]);
+    let history = daemon.run("sharing history serving --tenant physics").ok();
+    tells(&history, &["fixed lattice=100", "entries", "by_tier gold=3 tin=1", "report"]);
+    tells(&daemon.run("sharing shares").ok(), &["shares of", "draft"]);
+    refuses(&daemon.run("sharing shares --month never"), 1, "bad_month");
+    let file = write(
+        &folder,
+        "sharing.yaml",
+        "sharing:\n  - app: serving\n    control_plane_billable: false\n    distributable: true\n  - app: serving\n    \
+         tenant: physics\n    app_instance: chat\n    sharing: {method: by_usage, result: entries, usage_unit: requests}\n  \
+         - app: serving\n    tenant: physics\n    sharing:\n      method: by_tier\n      result: report\n      tiers:\n        \
+         - {name: gold, weight: 3}\n        - {name: tin, weight: \"1.0\"}\n      projects:\n        \
+         - {project: lattice, tier: gold}\n      default_tier: tin\n",
+    );
+    let dry = daemon.run(&format!("policy apply {file} --dry-run")).ok();
+    tells(&dry, &["the sharing policy of serving on chat would be set", "2 unchanged"]);
+    tells(
+        &daemon.run(&format!("policy apply {file}")).ok(),
+        &["the sharing policy of serving on chat has version 1", "2 unchanged"],
+    );
+    tells(&daemon.run(&format!("policy apply {file}")).ok(), &["3 unchanged"]);
+    daemon.run("policy set serving --tenant physics --billed-work requests").ok();
+    tells(&daemon.run("policy list").ok(), &["billed work", "requests"]);
+}

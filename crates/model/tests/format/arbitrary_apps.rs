@@ -59,6 +59,7 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
         usage(),
         entitlements(),
         policies(),
+        crate::arbitrary_sharing::bodies(),
     ]
     .boxed()
 }
@@ -105,8 +106,10 @@ fn reports() -> impl Strategy<Value = (UsageReport, UsageCharge, bool, Option<Re
 }
 
 fn usage() -> BoxedStrategy<Body> {
-    let recorded = reports().prop_map(|(report, charge, no_submitter, replaces)| {
-        UsageRecorded { report, charge, no_submitter, replaces }.into()
+    let creditor = || option::of(u32s().prop_map(ProjectNo));
+    let recorded = (reports(), creditor(), creditor());
+    let recorded = recorded.prop_map(|((report, charge, no_submitter, replaces), creditor, replaced_creditor)| {
+        UsageRecorded { report, charge, no_submitter, replaces, creditor, replaced_creditor }.into()
     });
     recorded.boxed()
 }

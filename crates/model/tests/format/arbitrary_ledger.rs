@@ -9,7 +9,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{BoxedStrategy, Just, Strategy, any, prop_oneof};
 
-fn steps() -> impl Strategy<Value = Steps> {
+pub(crate) fn steps() -> impl Strategy<Value = Steps> {
     prop_oneof![-1000..1000i128, any::<i64>().prop_map(i128::from), Just(Steps::MAX.0), Just(-Steps::MAX.0)]
         .prop_map(Steps)
 }

@@ -80,6 +80,8 @@ pub(super) fn bodies() -> Vec<Body> {
                 attachment: None,
                 charge: UsageCharge::Billed,
             }),
+            creditor: None,
+            replaced_creditor: None,
         }
         .into(),
         LedgerAdjusted {

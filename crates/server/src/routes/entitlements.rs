@@ -13,6 +13,7 @@ use leasehold_api::{
     EntitledMonth, Entitlement, EntitlementChange, EntitlementList, EntitlementPut, MonthText, Problem, RefusedUsage,
     RefusedUsageList, UnitQuantityText, When, codes, limits,
 };
+use leasehold_books::KnownUsage;
 use leasehold_engine::command::PutEntitlement;
 use leasehold_engine::{Command, Entitlement as Entitled, State};
 use leasehold_model::body::EntitlementScope;

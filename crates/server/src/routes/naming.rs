@@ -7,8 +7,14 @@ use leasehold_api::{Of, Problem, codes};
 use leasehold_books::{Books, Dim, HeldAs, Key, NONE, NamedKind};
 use leasehold_engine::State;
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, ClassNo, ClassSpec, Name, NodeNo, PoolNo, ProjectNo, TenantNo, UnitNo, UserNo,
+    AllocationNo, AppInstanceNo, AppTypeNo, ClassNo, ClassSpec, ControlPlaneScope, Name, NodeNo, OperatingMode, PoolNo,
+    ProjectNo, RuntimeBackend, TenantNo, UnitNo, UserNo, Words,
 };
+
+/// The word with a code.
+fn coded<T: Words>(value: u64, code: impl Fn(T) -> u8) -> Option<T> {
+    T::ALL.iter().copied().find(|word| u64::from(code(*word)) == value)
+}
 
 /// Names of the objects in the keys of a report.
 pub(super) struct Naming<'n> {
@@ -47,11 +53,21 @@ impl Naming<'_> {
                 of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())
             }
             Dim::ControlPlane => of.control_plane = Some(value == 1),
+            Dim::App => of.app = named(self.app(AppTypeNo(no)), "app"),
+            Dim::OperatingMode => of.operating_mode = coded(value, |word: OperatingMode| word as u8),
+            Dim::ControlPlaneScope => of.control_plane_scope = coded(value, |word: ControlPlaneScope| word as u8),
+            Dim::RuntimeBackend => of.runtime_backend = coded(value, |word: RuntimeBackend| word as u8),
             Dim::Workload => {
                 let place = usize::try_from(value).unwrap_or(usize::MAX);
                 of.workload = self.workloads.get(place).map(ToString::to_string);
             }
         }
+    }
+
+    /// The slug of an app, also of a deleted one.
+    fn app(&self, app: AppTypeNo) -> Option<String> {
+        let live = self.state.app_type(app).map(|app| app.slug.to_string());
+        live.or_else(|| self.books.named(NamedKind::AppType, app.0).map(|object| object.name.to_string()))
     }
 
     pub(super) fn put_tenant(&self, of: &mut Of, tenant: TenantNo) {

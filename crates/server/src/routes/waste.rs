@@ -10,7 +10,7 @@ use leasehold_api::{
     FragmentedNode, Of, Problem, Role, Stranded, Stretch, WasteClass, WasteOrder, WasteReport, WasteSum, WastedCost,
     WastedLease, When, codes, limits,
 };
-use leasehold_books::{Activity, Books, Dim, FRAGMENTED_LEASE_COUNT, Filter, Key, LeaseWaste, Workloads};
+use leasehold_books::{Activity, Books, Dim, FRAGMENTED_LEASE_COUNT, Filter, Key, LeaseWaste};
 use leasehold_engine::State;
 use leasehold_meter::Window;
 use leasehold_meter::exact::decimal_text;
@@ -197,7 +197,7 @@ pub(super) async fn waste(context: Context) -> Answer {
         let found = books.waste(window, filter, FRAGMENTED_LEASE_COUNT).map_err(|error| problem(&error))?;
         let mut leases = found.leases;
         leases.retain(|lease| headline.is_none_or(|wanted| lease.headline() == wanted));
-        let mut workloads = Workloads::default();
+        let mut workloads = books.workloads();
         let key = |lease: &LeaseWaste| books.row_key(&question, &lease.row, &mut workloads);
         let keys: Vec<Key> = leases.iter().map(key).collect();
         now.read(|state| {

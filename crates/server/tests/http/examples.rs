@@ -9,9 +9,13 @@ use std::collections::BTreeMap;
 const HOUR: u64 = 3600;
 const STORY: &str = "7a0e1c52-90fd-4a51-8f7e-0a1f5c6b2d10";
 
-struct Site {
-    ledger: Ledger,
+/// A site with a tenant `bio` and one runtime, `rt`.
+pub(crate) struct Site {
+    pub(crate) ledger: Ledger,
 }
+
+/// What each project pays, for the control plane and for work.
+pub(crate) type Lines = BTreeMap<(String, bool), Vec<String>>;
 
 fn with(mut body: Value, more: Value) -> Value {
     let Value::Object(more) = more else { panic!("an object") };
@@ -21,7 +25,7 @@ fn with(mut body: Value, more: Value) -> Value {
 
 impl Site {
     /// A tenant `bio` with these projects, and an app with prices for all its units.
-    async fn open(projects: &[&str]) -> Self {
+    pub(crate) async fn open(projects: &[&str]) -> Self {
         let ledger = Ledger::open().await;
         let world = &ledger.world;
         world.post("/api/v1/classes", json!({ "name": "core", "kind": "cpu" })).await.expect(201);
@@ -41,14 +45,14 @@ impl Site {
         Self { ledger }
     }
 
-    async fn instance(&self, project: &str, backend: &str, more: Value) {
+    pub(crate) async fn instance(&self, project: &str, backend: &str, more: Value) {
         let new =
             json!({ "name": "rt", "tenant": "bio", "project": project, "app": "app", "runtime_backend": backend });
         self.ledger.world.post("/api/v1/app-instances", with(new, more)).await.expect(201);
     }
 
     /// Holds something for two hours.
-    async fn hold(&self, project: &str, class: &str, quantity: u64, more: Value) -> Value {
+    pub(crate) async fn hold(&self, project: &str, class: &str, quantity: u64, more: Value) -> Value {
         let lent = more.get("attachment").is_some();
         let asked = json!({ "tenant": "bio", "project": project, "ttl": "2h", "app_instance": "rt",
             "asks": [{ "class": class, "quantity": quantity }] });
@@ -57,7 +61,7 @@ impl Site {
     }
 
     /// Reports usage from 21:30 to 22:30, as the runtime does.
-    async fn report(&self, project: &str, unit: &str, quantity: &str, more: Value) -> Value {
+    pub(crate) async fn report(&self, project: &str, unit: &str, quantity: &str, more: Value) -> Value {
         let world = &self.ledger.world;
         let rt = world.get("/api/v1/app-instances/rt?tenant=bio").await.expect(200);
         let id = format!("{project}-{unit}-{quantity}");
@@ -72,15 +76,22 @@ impl Site {
     }
 
     /// Closes the month. Returns the total of the invoice, and what each project pays for the control plane and for work.
-    async fn invoice(&self) -> (String, BTreeMap<(String, bool), Vec<String>>) {
+    pub(crate) async fn invoice(&self) -> (String, Lines) {
         self.ledger.close_january().await;
-        let number = self.ledger.get("/api/v1/invoices?tenant=bio").await["invoices"][0]["number"].clone();
-        let invoice = self.ledger.get(&format!("/api/v1/invoices/{}", number.as_str().expect("a number"))).await;
-        let mut lines: BTreeMap<(String, bool), Vec<String>> = BTreeMap::new();
+        self.invoice_of("bio").await
+    }
+
+    /// The same of the invoice that a tenant got.
+    pub(crate) async fn invoice_of(&self, tenant: &str) -> (String, Lines) {
+        let list = self.ledger.get(&format!("/api/v1/invoices?tenant={tenant}")).await;
+        let number = list["invoices"][0]["number"].as_str().expect("a number").to_owned();
+        let invoice = self.ledger.get(&format!("/api/v1/invoices/{number}")).await;
+        let mut lines = Lines::new();
         for line in invoice["lines"].as_array().expect("lines") {
             assert_eq!(line["app_instance"], "rt", "{line}");
             let project = line["project"].as_str().expect("a project").to_owned();
-            let of = line["class"].as_str().or(line["usage_unit"].as_str()).expect("a class or a unit");
+            let of = line["class"].as_str().or(line["usage_unit"].as_str()).or(line["section"].as_str());
+            let of = of.expect("a class, a unit or a section");
             let amount = line["amount"].as_str().expect("an amount");
             lines.entry((project, line["control_plane"] == true)).or_default().push(format!("{of} {amount}"));
         }
@@ -89,7 +100,7 @@ impl Site {
     }
 
     /// The steps of the story, by their events.
-    async fn story(&self) -> Vec<String> {
+    pub(crate) async fn story(&self) -> Vec<String> {
         let timeline = self.ledger.get(&format!("/api/v1/timeline/{STORY}")).await;
         let steps = timeline["steps"].as_array().expect("steps").iter();
         let mut events: Vec<String> = steps.map(|step| step["event"].as_str().unwrap_or("").to_owned()).collect();
@@ -98,7 +109,7 @@ impl Site {
     }
 }
 
-fn lines(expected: &[(&str, bool, &[&str])]) -> BTreeMap<(String, bool), Vec<String>> {
+pub(crate) fn lines(expected: &[(&str, bool, &[&str])]) -> Lines {
     let line = |(project, control_plane, all): &(&str, bool, &[&str])| {
         ((project.to_string(), *control_plane), all.iter().map(ToString::to_string).collect())
     };
@@ -201,6 +212,14 @@ async fn the_head_of_a_ray_cluster_and_its_workers() {
         .map(|line| (line["control_plane"] == true, &line["amount"]))
         .collect();
     assert_eq!(sums, BTreeMap::from([(true, &json!("58.600000")), (false, &json!("145.500000"))]), "{costs}");
+    // By the anchors that follow from the instance, leases and what was reported together.
+    let by = "app,operating_mode,control_plane_scope,runtime_backend";
+    let costs = site.ledger.get(&format!("/api/v1/costs?by={by}&tenant=bio&from=2026-01-31T21:00:00Z")).await;
+    let line = &costs["lines"][0];
+    let anchors = ["app", "operating_mode", "control_plane_scope", "runtime_backend", "amount"].map(|name| &line[name]);
+    assert_eq!(json!(anchors), json!(["app", "tenant_dedicated", "project", "ray", "204.100000"]), "{costs}");
+    let usage = site.ledger.get("/api/v1/usage?by=runtime_backend,app&tenant=bio&from=2026-01-31T21:00:00Z").await;
+    assert_eq!([&usage["reported"][0]["app"], &usage["lines"][0]["runtime_backend"]], [&json!("app"), &json!("ray")]);
     let (total, found) = site.invoice().await;
     let expected: &[(&str, bool, &[&str])] = &[
         ("train", false, &["gpu_hours 1.500000", "h100 144.000000"]),

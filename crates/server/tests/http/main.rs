@@ -31,6 +31,7 @@ mod reports;
 mod schema;
 mod scrub;
 mod scrub_forgery;
+mod sharing;
 mod status;
 mod streams;
 mod takeovers;

@@ -1,10 +1,10 @@
 //! What the books answer about a whole journal, in the fields of rules version 3; for rules version 4 also about each
-//! payer, lease and allocation, for rules version 5 about the ledger (`money.rs`), and for rules version 6 about reported
-//! usage (`apps.rs`).
+//! payer, lease and allocation, for rules version 5 about the ledger (`money.rs`), for rules version 6 about reported usage
+//! (`apps.rs`), and for rules version 7 about refused usage and policies (`limits.rs`).
 
 use crate::further::correlation;
 use crate::state::{at, span, text};
-use crate::{apps, money};
+use crate::{apps, limits, money};
 use leasehold_books::{
     AllocationQuestion, Books, CapacityLine, CostLine, Dim, End, LeaseQuestion, NamedKind, Question, Row, Story,
 };
@@ -25,6 +25,9 @@ pub(crate) fn view(books: &Books, records: &[Record], rules: u32) -> Value {
     }
     if rules >= 6 {
         apps::extend_books(&mut view, books, records);
+    }
+    if rules >= 7 {
+        limits::extend_books(&mut view, books, records);
     }
     view
 }

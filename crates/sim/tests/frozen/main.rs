@@ -8,6 +8,8 @@ mod apps_contents;
 mod books;
 mod contents;
 mod further;
+mod limits;
+mod limits_contents;
 mod money;
 mod money_contents;
 mod state;
@@ -44,7 +46,7 @@ fn folded() -> Vec<Frozen> {
     for rules in folders(&root()).into_iter().filter(|path| name_of(path).starts_with("rules-")) {
         all.extend(folders(&rules).iter().map(|path| Frozen::open(path)));
     }
-    assert!(all.len() >= 45, "only {} frozen journals were found", all.len());
+    assert!(all.len() >= 53, "only {} frozen journals were found", all.len());
     all
 }
 
@@ -296,7 +298,7 @@ fn every_decision_is_replayed_or_of_other_rules() {
             state.apply(record).unwrap_or_else(|error| panic!("{}: {error}", frozen.name));
         }
     }
-    // Every kind of decision was among them under rules 3 to 6, and the most common ones under 1 and 2.
+    // Every kind of decision was among them under rules 3 to 7, and the most common ones under 1 and 2.
     let count = |rules, kind, verdict: &str| {
         verdicts.get(&(rules, kind)).and_then(|found| found.get(verdict)).copied().unwrap_or(0)
     };
@@ -317,11 +319,13 @@ fn every_decision_is_replayed_or_of_other_rules() {
         assert!(count(4, kind, of(4)) > 0, "no {kind} under rules 4 was replayed: {verdicts:#?}");
         assert!(count(5, kind, of(5)) > 0, "no {kind} under rules 5 was replayed: {verdicts:#?}");
         assert!(count(6, kind, of(6)) > 0, "no {kind} under rules 6 was replayed: {verdicts:#?}");
+        assert!(count(7, kind, of(7)) > 0, "no {kind} under rules 7 was replayed: {verdicts:#?}");
     }
     for kind in ["reservation.taken_over", "head.protected"] {
         assert!(count(4, kind, of(4)) > 0, "no {kind} under rules 4 was replayed: {verdicts:#?}");
         assert!(count(5, kind, of(5)) > 0, "no {kind} under rules 5 was replayed: {verdicts:#?}");
         assert!(count(6, kind, of(6)) > 0, "no {kind} under rules 6 was replayed: {verdicts:#?}");
+        assert!(count(7, kind, of(7)) > 0, "no {kind} under rules 7 was replayed: {verdicts:#?}");
     }
     for kind in ["allocation.submitted", "allocation.placed", "allocation.requeued", "preemption.decided"] {
         assert!(count(2, kind, "other_rules") > 0, "no {kind} under rules 2: {verdicts:#?}");

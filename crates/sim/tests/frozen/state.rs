@@ -1,8 +1,8 @@
 //! The state in the fields of rules version 3, field by field: a field that is added later does not show here.
-//! Journals of rules version 4 show more (`further.rs`), those of version 5 the ledger (`money.rs`), and those of version 6
-//! app runtimes (`apps.rs`).
+//! Journals of rules version 4 show more (`further.rs`), those of version 5 the ledger (`money.rs`), those of version 6 app
+//! runtimes (`apps.rs`), and those of version 7 entitlements and policies (`limits.rs`).
 
-use crate::{apps, further, money};
+use crate::{apps, further, limits, money};
 use leasehold_engine::{Allocation, CapacitySplit, Ceiling, Custody, Lease, Node, Phase, Quota, State, Token};
 use leasehold_model::rate::{Charge, Charges, Prices};
 use leasehold_model::{
@@ -24,6 +24,9 @@ pub(crate) fn view(state: &State, rules: u32) -> Value {
     }
     if rules >= 6 {
         apps::extend(&mut view, state);
+    }
+    if rules >= 7 {
+        limits::extend(&mut view, state);
     }
     view
 }

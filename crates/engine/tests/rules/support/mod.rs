@@ -9,6 +9,7 @@ mod prepaid;
 mod prices;
 mod random_scope;
 mod script;
+mod sharing;
 mod tell;
 mod usage;
 mod values;

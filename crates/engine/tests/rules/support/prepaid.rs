@@ -1,6 +1,7 @@
 //! How stories speak of money that was paid in advance: `op ledger`, `op topup a 5 priority=1 expires=100 ref=x`,
 //! `op prepaid a low=1 window=60s pending=downgrade depleted=drain grace=5s`, `op endcredit a 1`; `tenant` says that it is
-//! the tenant's. `op posted a 1.5 through=3600` posts the hour before that, and `op settled 3600` ends it; `op adjusted a
+//! the tenant's. `op posted a 1.5 through=3600` posts the hour before that (with
+//! `plane=shared` for the control plane of an app instance), and `op settled 3600` ends it; `op adjusted a
 //! -1` books by hand.
 
 use super::Story;
@@ -13,8 +14,8 @@ use leasehold_engine::{PrepaidScope, State};
 use leasehold_ledger::Amount;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Account, Body, ClassNo, CreditSource, Instant, Item, Leg, LineKey, Month, PoolNo, PrepaidAction, PrepaidPolicy,
-    Priority, ProjectNo, Span, Steps, TenantNo, UsageDelta,
+    Account, AppInstanceNo, Body, ClassNo, CreditSource, Instant, Item, Leg, LineKey, Month, PoolNo, PrepaidAction,
+    PrepaidPolicy, Priority, ProjectNo, Span, Steps, TenantNo, UsageDelta,
 };
 use std::fmt::Write;
 
@@ -69,7 +70,8 @@ impl Story {
             }
             "posted" => {
                 let through = self.names.read_time(line.options["through"]);
-                self.posting(tenant, project, amount(), through)
+                let control_plane = line.options.get("plane").map(|on| self.instance(on));
+                self.posting((tenant, project), amount(), through, control_plane)
             }
             "adjusted" => {
                 let leg = |account, amount| Leg { account, amount };
@@ -91,7 +93,13 @@ impl Story {
         (self.world.state().project(project).expect("a project").tenant, project)
     }
 
-    fn posting(&self, tenant: TenantNo, project: ProjectNo, amount: Steps, through: Instant) -> Command {
+    fn posting(
+        &self,
+        (tenant, project): (TenantNo, ProjectNo),
+        amount: Steps,
+        through: Instant,
+        control_plane: Option<AppInstanceNo>,
+    ) -> Command {
         let hour = Instant(through.0 - HOUR);
         let key = LineKey {
             hour,
@@ -101,9 +109,9 @@ impl Story {
             priority: Priority::Standard,
             priced: Priority::Standard,
             tag: None,
-            app_instance: None,
+            app_instance: control_plane,
             attachment: None,
-            control_plane: false,
+            control_plane: control_plane.is_some(),
             card: None,
         };
         let exact = Amount::from(amount).encoded().expect("short");

@@ -413,11 +413,12 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("ceiling{} {} {} {}", app(put.app_instance), put.mode, put.amount, put.currency)
         }
         Body::UsageRecorded(recorded) => {
-            let of = record.identity.project.and_then(|project| state.project(project));
-            let of = of.map_or("nobody", |project| project.name.as_str());
+            let of = project_name(state, record);
             let replaced = recorded.replaces.map_or_else(String::new, |old| format!(" in place of {}", old.quantity));
             let owner = if recorded.no_submitter { ", no submitter" } else { "" };
-            format!("{} of {of} {}{replaced}{owner}", recorded.report.quantity, recorded.charge)
+            let creditor = recorded.creditor.and_then(|project| state.project(project));
+            let credited = creditor.map_or_else(String::new, |project| format!(", credited to {}", project.name));
+            format!("{} of {of} {}{replaced}{owner}{credited}", recorded.report.quantity, recorded.charge)
         }
         Body::UsageRefused(refused) => {
             format!("{} not entitled: {} of {} used", refused.report.quantity, refused.used, refused.hard)
@@ -426,6 +427,8 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             format!("{} used in {}, more than {}", warned.used, warned.month, warned.soft)
         }
         Body::AppPolicyPut(put) => format!("policy version {}", put.version),
+        Body::SharingPut(put) => format!("sharing version {}", put.version),
+        Body::LedgerShared(shared) => super::sharing::tell(&project_name(state, record), shared),
         Body::CeilingDeleted(gone) => format!("ceiling{} gone", app(gone.app_instance)),
         Body::RateCardPut(put) => format!("card {}{} from {}", put.card, of(state, put.pool), names.time(put.from)),
         Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),
@@ -516,4 +519,10 @@ fn grant(granted: &Granted, stamp: Instant, names: &Names, state: &State) -> Str
         write!(text, ", capped by {}", names.quota(quota)).expect("text grows");
     }
     text
+}
+
+/// The project in the head of a record.
+fn project_name(state: &State, record: &Record) -> String {
+    let of = record.identity.project.and_then(|project| state.project(project));
+    of.map_or("nobody", |project| project.name.as_str()).to_owned()
 }

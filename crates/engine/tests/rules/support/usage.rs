@@ -2,27 +2,41 @@
 //! tenant's token reports, `old=r0` supersedes a record, `lent=0 alloc=7` is about a lent worker, `user=a/u` asked for it,
 //! and `known=3` says that the books had only three records. `cp` marks the control plane. `useall` reports several, all or
 //! none, with `+` between them. `op entitle a/lab unit=requests soft=5 hard=8` limits a month, `on=shared` on an instance,
-//! `-` stands for no project; `unentitle` ends it. `op apppolicy slurm of=a on=own units=requests to=caller` sets a policy.
+//! `-` stands for no project; `unentitle` ends it. `op apppolicy slurm of=a on=own units=requests to=caller` sets a policy, `bill=requests` charges
+//! work.
 
 use super::Story;
 use super::script::Line;
 use super::world::name;
 use leasehold_engine::command::{Command, PutAppPolicy, PutEntitlement, RecordUsage};
 use leasehold_model::body::{Attribution, Body, EntitlementScope, PolicyScope, ReplacedUsage, UsageReport};
-use leasehold_model::{AllocationNo, AttachmentNo, TenantNo, UnitList};
+use leasehold_model::{AllocationNo, AttachmentNo, ProjectNo, TenantNo, UnitList};
 
-pub(super) const VERBS: &[&str] = &["use", "useall", "entitle", "unentitle", "apppolicy"];
+pub(super) const VERBS: &[&str] = &[
+    "use",
+    "useall",
+    "entitle",
+    "unentitle",
+    "apppolicy",
+    // Told by `sharing.rs`.
+    "sharing",
+    "cut",
+    "sharecost",
+    "invoice",
+    "finish",
+];
 
 impl Story {
     /// What the books would say about the superseded record, if they have it.
-    fn replaced(&self, report: &UsageReport, known_to: u64) -> Option<ReplacedUsage> {
+    fn replaced(&self, report: &UsageReport, known_to: u64) -> Option<(ReplacedUsage, Option<ProjectNo>)> {
         let key = report.superseded_key()?;
         let known = self.world.records.iter().filter(|record| record.sequence < known_to);
         let mut found = known.filter_map(|record| match &record.body {
             Body::UsageRecorded(recorded) if recorded.report.key() == key => Some((record, recorded)),
             _ => None,
         });
-        found.next_back().map(|(record, old)| ReplacedUsage {
+        let (record, old) = found.next_back()?;
+        let replaced = ReplacedUsage {
             sequence: record.sequence,
             project: record.identity.project.expect("usage has a project"),
             quantity: old.report.quantity,
@@ -31,7 +45,8 @@ impl Story {
             control_plane: old.report.control_plane,
             attachment: old.report.attachment,
             charge: old.charge,
-        })
+        };
+        Some((replaced, old.creditor))
     }
 
     fn record_usage(&mut self, line: &Line<'_>) -> RecordUsage {
@@ -60,8 +75,10 @@ impl Story {
             supersedes: option("old").map(name),
         };
         let known_to = line.number("known").unwrap_or(state.size());
-        let replaces = self.replaced(&report, known_to);
-        RecordUsage { tenant, project, user: option("user").map(|user| self.user(user)), report, replaces, known_to }
+        let (replaces, replaced_creditor) = self.replaced(&report, known_to).unzip();
+        let user = option("user").map(|user| self.user(user));
+        let replaced_creditor = replaced_creditor.flatten();
+        RecordUsage { tenant, project, user, report, replaces, replaced_creditor, known_to }
     }
 
     fn entitled(&self, line: &Line<'_>) -> EntitlementScope {
@@ -86,6 +103,7 @@ impl Story {
                 "caller" => Attribution::Caller,
                 _ => Attribution::Owner,
             }),
+            billed_work: option("bill").map(units),
         }
     }
 
@@ -100,7 +118,7 @@ impl Story {
             }
             "unentitle" => Command::DeleteEntitlement(self.entitled(line)),
             "apppolicy" => Command::PutAppPolicy(self.app_policy(line)),
-            _ => panic!("no such verb: {verb}"),
+            verb => self.sharing(verb, line),
         }
     }
 
