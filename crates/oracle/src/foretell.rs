@@ -8,6 +8,8 @@ use crate::oracle::Oracle;
 use crate::policies::PolicyWish;
 use crate::prepaid_records::TopUpWish;
 use crate::request::RequestFacts;
+use crate::shares::{CLOSE_FAULTS, INVOICE_FAULTS};
+use crate::sharing::SharingWish;
 use crate::submission::Word;
 use crate::usage_records::UsageWish;
 use crate::window::WindowWish;
@@ -125,6 +127,19 @@ pub enum Wish {
     PutEntitlement(EntitlementPut),
     DeleteEntitlement(EntitlementScope),
     PutAppPolicy(PolicyWish),
+    PutSharing(SharingWish),
+    ShareCost {
+        app_instance: AppInstanceNo,
+        currency: Currency,
+    },
+    /// An invoice; whether shares are pending is predicted.
+    IssueInvoice,
+    /// The end of the month that is being closed, likewise.
+    FinishPeriod,
+    /// A posting that was computed from so many records; whether it is too late for it is predicted.
+    PostUsage {
+        as_of_size: u64,
+    },
     Submit(Box<AllocationSpec>, Option<WhenOverQuota>),
     PutQuota(Box<QuotaWish>),
     Say(AllocationNo, Word),
@@ -322,6 +337,11 @@ impl World {
             Wish::PutEntitlement(put) => self.foretell_entitlement(caller, put),
             Wish::DeleteEntitlement(of) => self.foretell_entitlement_gone(caller, *of),
             Wish::PutAppPolicy(wish) => self.foretell_app_policy(caller, wish),
+            Wish::PutSharing(wish) => self.foretell_sharing(caller, wish),
+            Wish::ShareCost { app_instance, currency } => self.foretell_share(*app_instance, *currency),
+            Wish::IssueInvoice => self.foretell_end_of_month(INVOICE_FAULTS),
+            Wish::FinishPeriod => self.foretell_end_of_month(CLOSE_FAULTS),
+            Wish::PostUsage { as_of_size } => self.foretell_posting(*as_of_size),
             Wish::Renew(wishes) => Ok(self.foretell_renewals(caller, wishes, now)),
             Wish::Other => Ok(Foretold::Open),
         }

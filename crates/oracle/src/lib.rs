@@ -59,6 +59,8 @@ mod quota;
 mod rates;
 mod request;
 mod reservation;
+mod shares;
+mod sharing;
 mod standing;
 mod submission;
 mod summary;
@@ -84,6 +86,7 @@ pub use policies::PolicyWish;
 pub use prepaid_admission::Shortfall;
 pub use prepaid_records::TopUpWish;
 pub use request::{Expected, RequestFacts};
+pub use sharing::SharingWish;
 pub use submission::{Change, Word};
 pub use summary::{
     AllocationLine, CapacityLine, CeilingLine, CountedFor, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine,

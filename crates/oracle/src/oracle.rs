@@ -331,6 +331,7 @@ impl Oracle {
             Body::ClaimEndCorrected(body) => world.claim_end_corrected(record, body),
             Body::LossSettled(body) => world.loss_settled(body),
             Body::InvoiceIssued(body) => {
+                world.check_all_shared()?;
                 world.ledger.take(record)?;
                 command.script = world.applications(record, body).into();
                 Ok(())
@@ -356,6 +357,16 @@ impl Oracle {
             Body::UsageRecorded(body) => world.usage_recorded(command, record, body),
             Body::UsageRefused(body) => world.usage_refused(record, body),
             Body::EntitlementWarned(body) => world.entitlement_warned(command, record, body),
+            Body::LedgerShared(body) => world.ledger_shared(command, record, body, was_foretold),
+            Body::PeriodClosing(_) => {
+                world.ledger.take(record)?;
+                world.sharing_at_cut = world.sharing.clone();
+                Ok(())
+            }
+            Body::PeriodClosed(_) => {
+                world.check_all_shared()?;
+                world.ledger.take(record)
+            }
             leasehold_model::ledger_kinds!() => {
                 world.ledger.take(record)?;
                 world.follow_usage_postings(record);
@@ -386,6 +397,7 @@ impl Oracle {
             Body::EntitlementPut(body) => world.entitlement_put(record, body),
             Body::EntitlementDeleted(body) => world.entitlement_deleted(record, body),
             Body::AppPolicyPut(body) => world.app_policy_put(record, body),
+            Body::SharingPut(body) => world.sharing_put(record, body),
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
@@ -542,6 +554,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::EntitlementPut(_)
             | Body::EntitlementDeleted(_)
             | Body::AppPolicyPut(_)
+            | Body::SharingPut(_)
             | Body::EndsCorrected(_)
             | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)

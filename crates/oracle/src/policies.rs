@@ -13,6 +13,7 @@ pub struct PolicyWish {
     pub of: PolicyScope,
     pub units: Option<UnitList>,
     pub attribution: Option<Attribution>,
+    pub billed_work: Option<UnitList>,
 }
 
 impl World {
@@ -38,6 +39,12 @@ impl World {
         said == Some(Attribution::Caller)
     }
 
+    /// Whether work in a unit of a runtime that a tenant shares is charged: by the narrowest policy that says anything.
+    pub(crate) fn is_work_billed(&self, instance: &AppInstancePut, tenant: TenantNo, unit: UnitNo) -> bool {
+        let said = self.policies_about(instance, tenant).into_iter().find_map(|put| put.billed_work.as_ref());
+        said.is_some_and(|units| units.contains(unit))
+    }
+
     fn faults_of_policy(&self, wish: &PolicyWish) -> Vec<&'static str> {
         let of = &wish.of;
         let app = self.apps.types.get(&of.app_type);
@@ -47,7 +54,9 @@ impl World {
         let is_shared = |found: &(TenantNo, AppInstancePut)| found.1.scope != ControlPlaneScope::Project;
         // That usage of a shared runtime is not the caller's can be said, because it changes nothing.
         let of_caller = wish.attribution == Some(Attribution::Caller);
-        let units = || wish.units.iter().flat_map(UnitList::iter);
+        let units = || wish.units.iter().chain(&wish.billed_work).flat_map(UnitList::iter);
+        let is_not_of_tenant = |found: &(TenantNo, AppInstancePut)| found.1.scope != ControlPlaneScope::Tenant;
+        let bills_work = wish.billed_work.is_some();
         those(&[
             (app.is_none(), "unknown_app"),
             (of.tenant.is_some_and(|tenant| !self.tenants.contains_key(&tenant)), "unknown_tenant"),
@@ -55,17 +64,19 @@ impl World {
             (app.is_some_and(|app| units().any(|unit| !app.units.contains(unit))), "unit_not_enabled"),
             (units().any(|unit| !self.unit_exists(unit)), "unknown_usage_unit"),
             (of_caller && instance.flatten().is_some_and(is_shared), "attribution_fixed"),
+            (bills_work && instance.flatten().is_some_and(is_not_of_tenant), "work_is_billed"),
         ])
     }
 
     fn next_policy(&self, wish: &PolicyWish) -> AppPolicyPut {
-        let PolicyWish { of, units, attribution } = wish.clone();
+        let PolicyWish { of, units, attribution, billed_work } = wish.clone();
         let version = self.policies.get(&of).map_or(0, |old| old.version) + 1;
-        AppPolicyPut { of, version, units, attribution, billed_work: None }
+        AppPolicyPut { of, version, units, attribution, billed_work }
     }
 
     pub(crate) fn app_policy_put(&mut self, record: &Record, put: &AppPolicyPut) -> Checked {
-        let wish = PolicyWish { of: put.of, units: put.units.clone(), attribution: put.attribution };
+        let AppPolicyPut { of, units, attribution, billed_work, .. } = put.clone();
+        let wish = PolicyWish { of, units, attribution, billed_work };
         let faults = self.faults_of_policy(&wish);
         demand!(faults.is_empty(), "app-policy", "must be refused: {faults:?}");
         let expected = self.next_policy(&wish);
@@ -92,10 +103,12 @@ impl World {
     /// Policies go with their apps, tenants and instances.
     pub(crate) fn drop_policies(&mut self) {
         let (apps, tenants) = (&self.apps, &self.tenants);
-        self.policies.retain(|of, _| {
+        let is_left = |of: &PolicyScope| {
             apps.types.contains_key(&of.app_type)
                 && of.tenant.is_none_or(|tenant| tenants.contains_key(&tenant))
                 && of.app_instance.is_none_or(|app| apps.instances.contains_key(&app))
-        });
+        };
+        self.policies.retain(|of, _| is_left(of));
+        self.sharing.retain(|of, _| is_left(of));
     }
 }

@@ -131,6 +131,8 @@ impl World {
             self.count_legs(record, corrected.currency, corrected.month, legs, corrected.rounding)?;
         } else if let Body::LedgerAdjusted(adjusted) = &record.body {
             self.count_legs(record, adjusted.currency, adjusted.month, adjusted.legs.iter(), Steps::ZERO)?;
+        } else if let Body::LedgerShared(shared) = &record.body {
+            self.count_legs(record, shared.currency, shared.month, [].iter(), shared.booked)?;
         }
         Ok(())
     }

@@ -10,9 +10,10 @@ use crate::reservation::Reservation;
 use crate::world::{Quota, World};
 use leasehold_model::body::{
     AppInstancePut, AppPolicyPut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, EntitlementScope,
-    PolicyScope, PoolPut, ProjectPut, RateCardPut, SettingsChanged, TenantPut, TokenIssued, UnitPricePut, UsageUnitPut,
-    UserPut,
+    PolicyScope, PoolPut, ProjectPut, RateCardPut, SettingsChanged, SharingPut, TenantPut, TokenIssued, UnitPricePut,
+    UsageUnitPut, UserPut,
 };
+use leasehold_model::rate::Currency;
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, AttemptEnd, Budgets, ClassNo,
     ClassSpec, Fraction, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
@@ -175,6 +176,9 @@ pub struct Summary {
     pub attachments: BTreeMap<AttachmentNo, (TenantNo, AttachmentMade, Instant)>,
     pub entitlements: BTreeMap<EntitlementScope, EntitlementLine>,
     pub policies: BTreeMap<PolicyScope, AppPolicyPut>,
+    pub sharing: BTreeMap<PolicyScope, SharingPut>,
+    /// The decisions about shares that the month which is being closed lacks.
+    pub shares_due: BTreeMap<(AppInstanceNo, Currency), ()>,
 }
 
 impl Summary {
@@ -215,6 +219,8 @@ impl Summary {
         diff_maps("attachment", &self.attachments, &other.attachments, &mut out);
         diff_maps("entitlement", &self.entitlements, &other.entitlements, &mut out);
         diff_maps("policy", &self.policies, &other.policies, &mut out);
+        diff_maps("sharing policy", &self.sharing, &other.sharing, &mut out);
+        diff_maps("share", &self.shares_due, &other.shares_due, &mut out);
         diff_maps("budgets", &self.budgets, &other.budgets, &mut out);
         assert_eq!(out.is_empty(), self == other, "a difference that no line shows");
         out
@@ -272,6 +278,8 @@ impl Oracle {
             attachments: world.apps.attachments.clone(),
             entitlements: world.entitlement_lines(),
             policies: world.policies.clone(),
+            sharing: world.sharing.clone(),
+            shares_due: world.shares_due().into_iter().map(|due| (due, ())).collect(),
             budgets: world.tenants.keys().map(|no| (*no, world.budgets.get(no).cloned().unwrap_or_default())).collect(),
         }
     }

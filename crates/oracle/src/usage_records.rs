@@ -9,19 +9,21 @@ use crate::booking::{PER_BILLIONTH, Part, measure_of, parts};
 use crate::ceiling::{Ceiling, Scope};
 use crate::command::Command;
 use crate::foretell::{Foretold, Told};
+use crate::ledger::Fraction;
+use crate::oracle::Oracle;
 use crate::prepaid::AccountKey;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use ethnum::{I256, U256};
 use leasehold_model::body::{AppInstancePut, ReplacedUsage, UsageRecorded, UsageReport};
-use leasehold_model::ledger::{ExactSteps, Item, Magnitude};
+use leasehold_model::ledger::{ExactSteps, Item, LineKey, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Amount, Body, ControlPlaneScope, Instant, Month, Name, ProjectNo, Record, TenantNo, UnitMeasure, UsageCharge,
-    UserNo,
+    Amount, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, Priority, ProjectNo, Record, TenantNo,
+    UnitMeasure, UsageCharge, UserNo,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Usage that a runtime wants to report.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,12 +52,20 @@ pub(crate) struct Accepted {
     prices_known: usize,
 }
 
+impl Accepted {
+    pub(crate) fn app_type(&self) -> AppTypeNo {
+        self.instance.app_type
+    }
+}
+
 /// What the records say about reported usage.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reports {
     pub(crate) accepted: Vec<Accepted>,
     /// Who was posted something, up to which hour, and from how many records.
     posted: Vec<((ProjectNo, Currency), Instant, u64)>,
+    /// The hours of which all payers were posted, and from how many records.
+    settled: Vec<(Instant, u64)>,
     /// What each posting contains of usage units, in 10^-27 of the currency, and what those that lack parts contain so far.
     unit_costs: Vec<((ProjectNo, Currency), I256)>,
     partial: BTreeMap<(ProjectNo, Currency), I256>,
@@ -211,14 +221,41 @@ impl World {
         })
     }
 
+    /// The project that was credited with what the superseded record cost.
+    fn replaced_creditor(&self, wish: &UsageWish, now: Instant) -> Option<ProjectNo> {
+        let old = self.usage_with_id(&wish.report, wish.report.supersedes.as_ref()?, now)?;
+        old.recorded.creditor
+    }
+
+    /// Who is credited with work on a runtime that a tenant shares, if it is charged: the source project of the
+    /// attachment, or else the owner of the runtime. Its own work is not charged.
+    fn creditor_of(&self, wish: &UsageWish, instance: &AppInstancePut) -> Option<ProjectNo> {
+        let lent = wish.report.attachment.map(|number| {
+            let lives = self.apps.attachments.get(&number).map(|(_, made, _)| made);
+            lives.or_else(|| self.apps.ended.get(&number).map(|(_, made, _)| made))
+        });
+        let creditor = match lent {
+            Some(made) => made.expect("it lends to the instance").source_project,
+            None => instance.project,
+        };
+        let is_billed = self.is_work_billed(instance, wish.tenant, wish.report.unit);
+        let lives = self.projects.contains_key(&creditor);
+        (is_billed && lives && creditor != wish.project).then_some(creditor)
+    }
+
     /// The record of a report without faults.
     fn usage_record_of(&self, wish: &UsageWish, instance: &AppInstancePut, now: Instant) -> UsageRecorded {
         let is_work = instance.scope == ControlPlaneScope::Tenant && !wish.report.control_plane;
+        let no_submitter = is_work && wish.user.is_none() && wish.project == instance.project;
+        let creditor = (is_work && !no_submitter).then(|| self.creditor_of(wish, instance)).flatten();
+        let is_billed = !is_work || creditor.is_some();
         UsageRecorded {
             report: wish.report.clone(),
-            charge: if is_work { UsageCharge::Reported } else { UsageCharge::Billed },
-            no_submitter: is_work && wish.user.is_none() && wish.project == instance.project,
+            charge: if is_billed { UsageCharge::Billed } else { UsageCharge::Reported },
+            no_submitter,
             replaces: self.replaced_by(wish, now),
+            creditor,
+            replaced_creditor: self.replaced_creditor(wish, now),
         }
     }
 
@@ -318,6 +355,8 @@ impl World {
                 *parts = I256::ZERO;
                 self.reports.posted.push((payer, posted.through, posted.as_of_size));
             }
+        } else if let Body::HourSettled(settled) = &record.body {
+            self.reports.settled.push((settled.through, settled.as_of_size));
         }
     }
 
@@ -344,35 +383,19 @@ impl World {
         self.newest_usage().filter(counts).map(cost).sum()
     }
 
-    /// Whether a record was posted for its payer, as of a record that may supersede it.
-    fn is_posted(&self, known: &Accepted, currency: Currency, part: &Part<'_>, by: u64) -> bool {
-        let covers = |(payer, through, size): &((ProjectNo, Currency), Instant, u64)| {
-            *payer == (known.project, currency) && part.hour < *through && by < *size
+    /// Whether a record was posted for a payer, as of a record that may supersede it.
+    fn is_posted(&self, payer: (ProjectNo, Currency), part: &Part<'_>, by: u64) -> bool {
+        let covers = |(of, through, size): &((ProjectNo, Currency), Instant, u64)| {
+            *of == payer && part.hour < *through && by < *size
         };
-        self.reports.posted.iter().any(covers)
+        let settles = |(through, size): &(Instant, u64)| part.hour < *through && by < *size;
+        self.reports.posted.iter().any(covers) || self.reports.settled.iter().any(settles)
     }
 
     /// What the accepted usage of an account's projects costs, less what was posted for it; also what was accepted before
     /// the account was opened. The sum of each project is rounded up (U5).
     pub(crate) fn accrued_by_usage(&self, key: AccountKey) -> i128 {
-        let Some(opened) = self.ledger.opened else { return 0 };
-        let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
-        for known in &self.reports.accepted {
-            let old = known.recorded.replaces.as_ref().map(|old| old.sequence);
-            let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
-            let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
-            for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
-                // Hours before the opening are never posted.
-                let parts = self.billed_parts(of, key.currency).into_iter().filter(|part| part.hour >= opened);
-                *sums.entry(of.project).or_insert(I256::ZERO) +=
-                    sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
-            }
-        }
-        for (payer, cost) in &self.reports.unit_costs {
-            if payer.1 == key.currency {
-                *sums.entry(payer.0).or_insert(I256::ZERO) -= *cost;
-            }
-        }
+        let mut sums = self.unposted_sums(key.currency);
         sums.retain(|project, _| self.uses_account(*project, key));
         let per = I256::from(PER_BILLIONTH);
         // Division rounds towards zero, which is up for what is to be given back.
@@ -383,7 +406,34 @@ impl World {
         sums.into_values().map(up).sum()
     }
 
-    /// Whether a project has billed usage that is still to be posted, or is to be given back what was.
+    /// What accepted usage costs each project, less what was posted for it, and what it is credited with.
+    fn unposted_sums(&self, currency: Currency) -> BTreeMap<ProjectNo, I256> {
+        let mut sums: BTreeMap<ProjectNo, I256> = BTreeMap::new();
+        let Some(opened) = self.ledger.opened else { return sums };
+        for known in &self.reports.accepted {
+            let old = known.recorded.replaces.as_ref().map(|old| old.sequence);
+            let old = old.and_then(|old| self.reports.accepted.iter().find(|other| other.sequence == old));
+            let both = [(Some(known), I256::ONE), (old, I256::MINUS_ONE)];
+            for (of, sign) in both.into_iter().filter_map(|(of, sign)| Some((of?, sign))) {
+                // Hours before the opening are never posted.
+                let parts = self.billed_parts(of, currency).into_iter().filter(|part| part.hour >= opened);
+                let cost = sign * parts.map(|part| part.cost().as_i256()).sum::<I256>();
+                *sums.entry(of.project).or_insert(I256::ZERO) += cost;
+                if let Some(creditor) = of.recorded.creditor {
+                    *sums.entry(creditor).or_insert(I256::ZERO) -= cost;
+                }
+            }
+        }
+        for (payer, cost) in &self.reports.unit_costs {
+            if payer.1 == currency {
+                *sums.entry(payer.0).or_insert(I256::ZERO) -= *cost;
+            }
+        }
+        sums
+    }
+
+    /// Whether a project has billed usage that is still to be posted, or is to be given back what was; also as the
+    /// creditor of work.
     pub(crate) fn has_unposted_usage(&self, project: ProjectNo) -> bool {
         let Some(opened) = self.ledger.opened else { return false };
         let currencies: Vec<Currency> = self.apps.prices.iter().map(|put| put.currency).collect();
@@ -392,16 +442,58 @@ impl World {
                 let parts = self.billed_parts(known, *currency);
                 let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
                 let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
-                    None => !self.is_posted(known, *currency, part, known.sequence),
+                    None => !self.is_posted((project, *currency), part, known.sequence),
                     Some(by) => {
-                        self.is_posted(known, *currency, part, known.sequence)
-                            && !self.is_posted(known, *currency, part, by)
+                        self.is_posted((project, *currency), part, known.sequence)
+                            && !self.is_posted((project, *currency), part, by)
                     }
                 };
                 parts.iter().any(|part| due(part) && waits(part))
             })
         };
-        self.reports.accepted.iter().filter(|known| known.project == project).any(unposted)
+        let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
+        self.reports.accepted.iter().filter(is_of).any(unposted)
+    }
+}
+
+impl Oracle {
+    /// Whether postings lack something of what a project used, or is credited with.
+    pub fn has_usage_to_post(&self, project: ProjectNo) -> bool {
+        let currencies = self.world.apps.prices.iter().map(|put| put.currency);
+        currencies.into_iter().any(|of| self.world.unposted_sums(of).get(&project).is_some_and(|sum| *sum != 0))
+    }
+
+    /// The lines of all billed usage that counts, one for each part and payer: with the payer, the usage and the exact
+    /// cost. The creditor's are negative.
+    pub fn unit_lines(&self) -> Vec<((ProjectNo, Currency), LineKey, i128, ExactSteps)> {
+        let mut lines = Vec::new();
+        let currencies: BTreeSet<Currency> = self.world.apps.prices.iter().map(|put| put.currency).collect();
+        for known in self.world.newest_usage() {
+            let report = &known.recorded.report;
+            for currency in currencies.iter().copied() {
+                for part in self.world.billed_parts(known, currency) {
+                    let key = LineKey {
+                        hour: part.hour,
+                        project: known.project,
+                        pool: LineKey::NO_POOL,
+                        item: Item::Unit(report.unit),
+                        priority: Priority::Standard,
+                        priced: Priority::Standard,
+                        tag: None,
+                        app_instance: Some(report.app_instance),
+                        attachment: report.attachment,
+                        control_plane: report.control_plane,
+                        card: part.price.map(|put| put.price_no),
+                    };
+                    let usage = i128::try_from(part.quantity).expect("below 2^127");
+                    let exact = |negative| Fraction::of_parts(negative, part.cost(), U256::new(10).pow(21)).write();
+                    let creditor = known.recorded.creditor;
+                    lines.extend(creditor.map(|of| ((of, currency), key.clone(), -usage, exact(true))));
+                    lines.push(((known.project, currency), key, usage, exact(false)));
+                }
+            }
+        }
+        lines
     }
 }
 

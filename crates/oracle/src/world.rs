@@ -18,7 +18,7 @@ use crate::usage_records::Reports;
 use crate::window::Window;
 use leasehold_model::body::{
     AppPolicyPut, ChargePolicyPut, NodePut, PolicyScope, PoolPut, PoolQueue, ProjectPut, QuotaPut, RateCardPut,
-    SettingsChanged, TenantPut, TokenIssued, UserPut,
+    SettingsChanged, SharingPut, TenantPut, TokenIssued, UserPut,
 };
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolAccess, PoolNo, Priority,
@@ -170,6 +170,9 @@ pub(crate) struct World {
     pub(crate) entitlements: Entitlements,
     /// Those in force.
     pub(crate) policies: BTreeMap<PolicyScope, AppPolicyPut>,
+    /// Sharing policies in force, and those that were in force at the last cut of a month.
+    pub(crate) sharing: BTreeMap<PolicyScope, SharingPut>,
+    pub(crate) sharing_at_cut: BTreeMap<PolicyScope, SharingPut>,
 }
 
 impl World {
@@ -215,6 +218,8 @@ impl World {
             reports: Reports::default(),
             entitlements: Entitlements::default(),
             policies: BTreeMap::new(),
+            sharing: BTreeMap::new(),
+            sharing_at_cut: BTreeMap::new(),
         }
     }
 

@@ -148,6 +148,8 @@ pub(crate) fn summary(state: &State) -> Summary {
         attachments: state.attachments_after(None).map(|found| (found.number, attachment_line(found))).collect(),
         entitlements: state.entitlements().map(|found| (found.of, entitlement_line(found))).collect(),
         policies: state.app_policies().map(|put| (put.of, put.clone())).collect(),
+        sharing: state.sharing_policies().map(|put| (put.of, put.clone())).collect(),
+        shares_due: state.shares_due().map(|due| (due, ())).collect(),
         budgets: state.tenants().map(|tenant| (tenant.number, tenant.budgets.clone())).collect(),
     }
 }

@@ -27,6 +27,16 @@ pub(crate) fn any(state: &State, ledger: &Ledger, now: Instant) -> Option<Comman
     Some(drawn.command())
 }
 
+/// The invoices that the month which is being closed lacks, each once, or its end.
+pub(crate) fn rest_of_month(state: &State, ledger: &Ledger, now: Instant, dice: &mut Dice) -> Vec<Command> {
+    let Some(month) = ledger.closing_month() else { return Vec::new() };
+    let mut left = ledger.invoices_of(month);
+    left.retain(|(tenant, currency)| !ledger.is_issued(*tenant, *currency, month));
+    let mut drawn = Drawn { state, ledger, now, dice: dice.split() };
+    let each: Vec<Command> = left.into_iter().map(|of| drawn.issue_to(of, month)).collect();
+    if each.is_empty() { vec![Command::FinishPeriod(month)] } else { each }
+}
+
 /// Shortly before the end of the last month, so that it can be closed soon; sometimes at no hour, or in the future.
 fn start(now: Instant, dice: &mut Dice) -> Option<Instant> {
     let month_start = Month::of(now).start();
@@ -293,7 +303,11 @@ impl Drawn<'_> {
         if due.is_empty() {
             return Command::FinishPeriod(month);
         }
-        let (tenant, currency) = *self.dice.pick(&due);
+        let of = *self.dice.pick(&due);
+        self.issue_to(of, month)
+    }
+
+    fn issue_to(&mut self, (tenant, currency): (TenantNo, Currency), month: Month) -> Command {
         let mut projects = self.ledger.owed(tenant, currency, month);
         if self.wrong() && projects.len() > 1 {
             projects.pop();

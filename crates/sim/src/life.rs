@@ -3,7 +3,7 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, usage};
+use crate::{apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, shares, sharing, usage};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -76,10 +76,10 @@ impl Asked {
 }
 
 pub(crate) struct Life<'a> {
-    truth: &'a mut Truth,
+    pub(crate) truth: &'a mut Truth,
     journal: Arc<FileJournal>,
-    core: Core,
-    now: Now,
+    pub(crate) core: Core,
+    pub(crate) now: Now,
     /// The batch that is being appended.
     flying: Option<Pending<Asked>>,
     /// The batch that is being decided.
@@ -227,8 +227,13 @@ impl Life<'_> {
     }
 
     /// Decides one command of an operator.
-    fn settle(&mut self, command: Command) -> Step<bool> {
-        let request = Request::new(Identity::default(), command);
+    pub(crate) fn settle(&mut self, command: Command) -> Step<bool> {
+        self.settle_as(Identity::default(), command)
+    }
+
+    /// Decides one command, and makes it durable.
+    pub(crate) fn settle_as(&mut self, identity: Identity, command: Command) -> Step<bool> {
+        let request = Request::new(identity, command);
         let mut one = VecDeque::from([(Asked::new(&request, None, None), request)]);
         while !one.is_empty() {
             self.decide_first(&mut one);
@@ -237,6 +242,11 @@ impl Life<'_> {
             }
         }
         Ok(true)
+    }
+
+    /// Makes room for more records, on a disk without faults.
+    pub(crate) fn make_room(&self) -> Step<()> {
+        self.journal.prepare().map_err(|error| format!("no room: {error:?}"))
     }
 
     /// Runs until something ends this life.
@@ -347,6 +357,8 @@ impl Life<'_> {
         let about_apps = self.now.read(|state| {
             let limits = [entitlements::any(state, records, now), policies::any(state, now)];
             let limits = limits.into_iter().chain([usage::aimed(state, records, now)]);
+            let limits = limits.chain([sharing::any(state, records, now)]);
+            let limits = limits.chain(usage::work(state, records, now).into_iter().map(Some));
             [apps::any(state, now), usage::any(state, records, now)].into_iter().chain(limits)
         });
         for (identity, command) in about_apps.flatten() {
@@ -366,7 +378,12 @@ impl Life<'_> {
             }
             let ledger = self.truth.oracle.ledger();
             let about_money = self.now.read(|state| ledgers::any(state, ledger, now));
-            if let Some(command) = about_money.filter(|_| self.truth.keeps_ledger) {
+            // The one or the other: both may be about the hour that is settled next.
+            let oracle = &self.truth.oracle;
+            let about_shares = self.now.read(|state| shares::any(state, oracle, now));
+            let about_money = about_money.filter(|_| about_shares.is_empty()).into_iter();
+            let about_money = about_money.chain(about_shares.into_iter().rev());
+            for command in about_money.filter(|_| self.truth.keeps_ledger) {
                 let request = Request::new(Identity::default(), command);
                 requests.push_front((Asked::new(&request, None, None), request));
             }
@@ -532,7 +549,7 @@ impl Life<'_> {
     }
 
     /// Checks that the readers' state equals the oracle's.
-    fn check_states(&self, when: &str) -> Step<()> {
+    pub(crate) fn check_states(&self, when: &str) -> Step<()> {
         let ours = self.now.read(summary);
         let theirs = self.truth.oracle.summary().without_closed();
         if ours != theirs {
@@ -543,7 +560,7 @@ impl Life<'_> {
 
     /// Invariant 1: the state is the fold of the journal, bit for bit. The deciding state equals the durable one only
     /// if nothing is in flight.
-    fn check_replay(&self) -> Step<()> {
+    pub(crate) fn check_replay(&self) -> Step<()> {
         if self.is_deciding() {
             return Ok(());
         }

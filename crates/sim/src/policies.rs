@@ -30,7 +30,8 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
         1 | 2 => Some(Attribution::Caller),
         _ => None,
     };
-    Some((identity, Command::PutAppPolicy(PutAppPolicy { of, units, attribution })))
+    let billed_work = dice.one_in(3).then(|| billed_work(state, of.app_type, dice)).flatten();
+    Some((identity, Command::PutAppPolicy(PutAppPolicy { of, units, attribution, billed_work })))
 }
 
 fn pick<T: Copy>(from: &[T], dice: &mut Dice) -> Option<T> {
@@ -76,6 +77,20 @@ fn units(state: &State, app: AppTypeNo, dice: &mut Dice) -> Option<UnitList> {
         }
         6 if dice.one_in(3) => units.push(UnitNo(small(dice, 70))),
         7 if dice.one_in(6) => units.clear(),
+        _ => {}
+    }
+    UnitList::new(units)
+}
+
+/// Mostly some units of the app.
+pub(crate) fn billed_work(state: &State, app: AppTypeNo, dice: &mut Dice) -> Option<UnitList> {
+    let mut units: Vec<UnitNo> = state.app_type(app).map_or(Vec::new(), |found| found.units.iter().collect());
+    match dice.below(10) {
+        0 => units.clear(),
+        1 => units.push(UnitNo(small(dice, 70))),
+        2..5 if !units.is_empty() => {
+            units.remove(dice.index(units.len()));
+        }
         _ => {}
     }
     UnitList::new(units)

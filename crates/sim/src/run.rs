@@ -2,7 +2,7 @@
 
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::life::{End, Truth, start};
-use crate::{apps_events, claims, entitlements_events, events, prepaid_events, usage_events};
+use crate::{apps_events, claims, entitlements_events, events, prepaid_events, sharing_events, usage_events};
 use leasehold_cell::ManualClock;
 use leasehold_journal::{FileJournal, Keys, Options};
 use leasehold_model::{Instant, Record};
@@ -38,7 +38,8 @@ pub struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, other: &Self) {
+    /// Adds what another run counted.
+    pub fn add(&mut self, other: &Self) {
         self.seeds += other.seeds;
         self.records += other.records;
         self.requests += other.requests;
@@ -95,11 +96,25 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
     tell(seed, steps, false)
 }
 
-fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>), Failure> {
-    let mut dice = Dice::new(seed);
+/// Runs one seed for about `steps` steps on a disk without faults, with little but app runtimes, their usage and the ledger:
+/// months are closed one after the other.
+pub fn run_months(seed: u64, steps: u32) -> Result<Tally, Failure> {
+    let failed = |what: String| Failure { seed, steps, life: 1, what };
+    let mut dice = Dice::new(seed ^ 0x307_745);
+    let mut truth = truth(true, dice.one_in(2));
+    let disk = FaultDisk::new(dice.split(), Faults::default());
+    let mut life = start(&mut truth, &disk, &mut dice).map_err(failed)?.expect("the disk has no faults");
+    life.settle_world(&mut dice).map_err(failed)?;
+    life.live_months(steps, &mut dice).map_err(failed)?;
+    count_events(&mut truth);
+    Ok(truth.tally)
+}
+
+/// Nothing was seen yet.
+fn truth(keeps_ledger: bool, has_prepaid: bool) -> Truth {
     let keys = Keys::new("sim.example", &[9; 32]).expect("a valid origin");
     let settings = leasehold_engine::Settings::default();
-    let mut truth = Truth {
+    Truth {
         oracle: Oracle::with_settings(Settings {
             ttl_max: settings.ttl_max,
             grace_default: settings.grace_default,
@@ -115,9 +130,14 @@ fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>
         answered: BTreeMap::new(),
         tally: Tally { seeds: 1, ..Tally::default() },
         keeps_ledger,
-        has_prepaid: keeps_ledger && Dice::new(seed ^ 0x9e9).one_in(2),
+        has_prepaid,
         topped_up: None,
-    };
+    }
+}
+
+fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>), Failure> {
+    let mut dice = Dice::new(seed);
+    let mut truth = truth(keeps_ledger, keeps_ledger && Dice::new(seed ^ 0x9e9).one_in(2));
     let mut disk = FaultDisk::new(dice.split(), Faults::default());
     let mut left = steps;
     let mut lives = 0;
@@ -151,13 +171,18 @@ fn tell(seed: u64, steps: u32, keeps_ledger: bool) -> Result<(Tally, Vec<Record>
             flip_and_look(&mut truth, &disk, &mut dice).map_err(failed)?;
         }
     }
+    count_events(&mut truth);
+    Ok((truth.tally, truth.records))
+}
+
+fn count_events(truth: &mut Truth) {
     truth.tally.sensitive = claims::notable(&truth.records);
     events::count(&truth.records, &mut truth.tally.sensitive);
     prepaid_events::count(&truth.records, &mut truth.tally.sensitive);
     apps_events::count(&truth.records, &mut truth.tally.sensitive);
     usage_events::count(&truth.records, &mut truth.tally.sensitive);
     entitlements_events::count(&truth.records, &mut truth.tally.sensitive);
-    Ok((truth.tally, truth.records))
+    sharing_events::count(&truth.records, &mut truth.tally.sensitive);
 }
 
 /// Flips a bit in a copy: it is detected, or is in the torn end, in padding or in something that can be rebuilt. It

@@ -6,16 +6,18 @@
 
 use crate::entitlements;
 use crate::requests::{name, small};
+use crate::shares;
 use leasehold_engine::command::{PutUnitPrice, RecordUsage};
 use leasehold_engine::{AppInstance, Command, State};
 use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Name, ProjectNo, Record,
-    TenantNo, UnitNo, UnitQuantity, UserNo,
+    AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Month, Name, ProjectNo,
+    Record, TenantNo, UnitNo, UnitQuantity, UserNo,
 };
 use leasehold_oracle::Dice;
+use std::collections::BTreeSet;
 
 /// The seconds of a day.
 const DAY: u64 = 86_400_000_000_000;
@@ -33,6 +35,21 @@ pub(crate) fn aimed(state: &State, records: &[Record], now: Instant) -> Option<(
     let mut drawn = Drawn { state, records, now, dice };
     let usage = drawn.dice.one_in(2).then(|| drawn.at_a_limit())??;
     drawn.sent(usage).map(by_reporter)
+}
+
+/// Work on a shared runtime, often in the month before, at times.
+pub(crate) fn work(state: &State, records: &[Record], now: Instant) -> Vec<(Identity, Command)> {
+    let dice = Dice::new(now.0.rotate_left(19) ^ state.size() << 29 ^ 0x3043c);
+    let mut drawn = Drawn { state, records, now, dice };
+    let costly = shares::costly(records);
+    // More of it where its cost may be shared.
+    let count = if costly.is_empty() { drawn.dice.below(2) } else { drawn.dice.below(4) };
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let usage = drawn.shared_work(&costly);
+        all.extend(usage.and_then(|usage| drawn.sent(usage)).map(by_reporter));
+    }
+    all
 }
 
 fn by_reporter(usage: RecordUsage) -> (Identity, Command) {
@@ -185,6 +202,14 @@ impl<'a> Drawn<'a> {
         }
         let any = AttachmentNo(self.dice.below(12));
         let attachment = if made.is_empty() || self.dice.one_in(12) { any } else { *self.dice.pick(&made) };
+        // Usage of an attachment that ended longer ago is left out until the engine refuses it in every case.
+        let is_over = |record: &Record| {
+            let ended = matches!(&record.body, Body::AttachmentEnded(ended) if ended.attachment == attachment);
+            ended && self.now > record.stamp.saturating_add(LATE_WINDOW)
+        };
+        if self.records.iter().any(is_over) {
+            return (None, None);
+        }
         let allocation = AllocationNo(self.dice.below(self.state.size()));
         match self.dice.below(16) {
             0 => (Some(attachment), None),
@@ -241,7 +266,7 @@ impl<'a> Drawn<'a> {
             allocation,
             supersedes: None,
         };
-        Some(RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 })
+        Some(RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: 0 })
     }
 
     /// A report that supersedes another one, mostly the newest of its chain.
@@ -261,22 +286,25 @@ impl<'a> Drawn<'a> {
             2 => report.supersedes = Some(fresh.report.id),
             3 => report.source = fresh.report.source,
             4 => report.control_plane = fresh.report.control_plane,
+            7 => (report.attachment, report.allocation) = self.lent(report.app_instance),
             // A server does not let a record of another tenant be superseded; the engine can tell while its project exists.
             5 | 6 if fresh.tenant == tenant || self.state.project(project).is_some() => {
                 (tenant, project) = (fresh.tenant, fresh.project);
             }
             _ => {}
         }
-        let moves = self.state.app_instance(report.app_instance).is_some_and(|found| {
-            found.scope == ControlPlaneScope::Platform
-                || found.scope == ControlPlaneScope::Project && self.may_be_of_caller(found)
+        let moves = self.state.app_instance(report.app_instance).is_some_and(|found| match found.scope {
+            ControlPlaneScope::Platform => true,
+            ControlPlaneScope::Tenant => !report.control_plane,
+            ControlPlaneScope::Project => self.may_be_of_caller(found),
         });
         let others = self.projects(Some(tenant));
         if moves && !others.is_empty() && self.dice.one_in(3) {
             project = self.dice.pick(&others).0;
         }
         let user = identity.user.filter(|_| !self.dice.one_in(4));
-        let mut usage = RecordUsage { tenant, project, user, report, replaces: None, known_to: 0 };
+        let mut usage =
+            RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: 0 };
         entitlements::reach_a_limit(self.state, &mut usage, Some(of.quantity), &mut self.dice);
         Some(usage)
     }
@@ -298,6 +326,7 @@ impl<'a> Drawn<'a> {
             user,
             report,
             replaces: None,
+            replaced_creditor: None,
             known_to: 0,
         })
     }
@@ -340,6 +369,44 @@ impl<'a> Drawn<'a> {
         Some(usage)
     }
 
+    /// Work of some project on a shared runtime, in units of the app.
+    fn shared_work(&mut self, costly: &BTreeSet<AppInstanceNo>) -> Option<RecordUsage> {
+        let is_shared = |found: &&AppInstance| found.scope != ControlPlaneScope::Project;
+        let mut shared: Vec<&AppInstance> = self.state.app_instances_after(None).filter(is_shared).collect();
+        if shared.iter().any(|found| costly.contains(&found.number)) && !self.dice.one_in(4) {
+            shared.retain(|found| costly.contains(&found.number));
+        }
+        let instance = if shared.is_empty() { None } else { Some(*self.dice.pick(&shared)) }?;
+        let is_platform = instance.scope == ControlPlaneScope::Platform;
+        let projects = self.projects((!is_platform).then_some(instance.tenant));
+        let (project, tenant) = *self.dice.pick(&projects);
+        let mut usage = self.fresh()?;
+        (usage.project, usage.tenant) = (project, tenant);
+        let users = self.state.users().filter(|(_, user)| user.tenant == tenant);
+        let users: Vec<UserNo> = users.map(|(number, _)| number).collect();
+        usage.user = (!users.is_empty() && !self.dice.one_in(3)).then(|| *self.dice.pick(&users));
+        let enabled: Vec<UnitNo> = self.state.app_type(instance.app_type)?.units.iter().collect();
+        let unit = if enabled.is_empty() { None } else { Some(*self.dice.pick(&enabled)) }?;
+        let (attachment, allocation) = self.lent(instance.number);
+        let report = &mut usage.report;
+        report.id = name(&format!("work-{}", self.dice.below(400)));
+        (report.app_instance, report.unit, report.control_plane) = (instance.number, unit, self.dice.one_in(10));
+        (report.attachment, report.allocation) = (attachment, allocation);
+        report.reporter = report.reporter.map(|_| instance.tenant);
+        if report.control_plane && !is_platform {
+            usage.project = instance.project;
+        }
+        // Up to the end of the last month, or a little beyond it.
+        let border = Month::of(self.now).start().0;
+        let since = self.now.0 - border;
+        if !self.dice.one_in(4) && since > 0 && since < 30 * DAY {
+            let late = if self.dice.one_in(3) { self.dice.below(since) } else { 0 };
+            report.to = Instant(border + late - u64::from(late == 0) * self.dice.below(DAY / 8));
+            report.from = Instant(report.to.0 - 1 - self.dice.below(DAY / 4));
+        }
+        Some(usage)
+    }
+
     /// What was refused is sent again, with the same content or with other content.
     fn refused_again(&mut self, (record, refused): (&Record, &UsageRefused)) -> Option<RecordUsage> {
         let identity = &record.identity;
@@ -350,7 +417,15 @@ impl<'a> Drawn<'a> {
             _ => {}
         }
         let (tenant, project) = (identity.tenant?, identity.project?);
-        Some(RecordUsage { tenant, project, user: identity.user, report, replaces: None, known_to: 0 })
+        Some(RecordUsage {
+            tenant,
+            project,
+            user: identity.user,
+            report,
+            replaces: None,
+            replaced_creditor: None,
+            known_to: 0,
+        })
     }
 
     /// A new report, one that supersedes another, or one that was sent before.
@@ -403,6 +478,7 @@ impl<'a> Drawn<'a> {
                     return None;
                 }
                 usage.replaces = Some(replaced(old)?);
+                usage.replaced_creditor = old.recorded.creditor;
             }
         }
         Some(usage)

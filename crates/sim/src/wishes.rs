@@ -11,8 +11,8 @@ use leasehold_model::{
 };
 use leasehold_oracle::Dice;
 use leasehold_oracle::{
-    AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, PolicyWish, QuotaWish, RenewalWish, TopUpWish,
-    UnitPriceWish, UsageWish, WindowWish, Wish, Word,
+    AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, PolicyWish, QuotaWish, RenewalWish,
+    SharingWish, TopUpWish, UnitPriceWish, UsageWish, WindowWish, Wish, Word,
 };
 
 /// A command in the oracle's types.
@@ -184,9 +184,22 @@ pub(crate) fn wish(command: &Command) -> Wish {
             Wish::PutEntitlement(EntitlementPut { of: put.of, soft: put.soft, hard: put.hard })
         }
         Command::DeleteEntitlement(of) => Wish::DeleteEntitlement(*of),
-        Command::PutAppPolicy(put) => {
-            Wish::PutAppPolicy(PolicyWish { of: put.of, units: put.units.clone(), attribution: put.attribution })
-        }
+        Command::PutAppPolicy(put) => Wish::PutAppPolicy(PolicyWish {
+            of: put.of,
+            units: put.units.clone(),
+            attribution: put.attribution,
+            billed_work: put.billed_work.clone(),
+        }),
+        Command::PutSharing(put) => Wish::PutSharing(SharingWish {
+            of: put.of,
+            control_plane_billable: put.control_plane_billable,
+            distributable: put.distributable,
+            sharing: put.sharing.clone(),
+        }),
+        Command::ShareCost(share) => Wish::ShareCost { app_instance: share.app_instance, currency: share.currency },
+        Command::IssueInvoice(_) => Wish::IssueInvoice,
+        Command::FinishPeriod(_) => Wish::FinishPeriod,
+        Command::PostUsage(post) => Wish::PostUsage { as_of_size: post.as_of_size },
         Command::Renew(renewals) => {
             let one = |one: &RenewOne| RenewalWish { lease: one.lease, ttl: one.ttl, reports: one.activity.is_some() };
             Wish::Renew(renewals.iter().map(one).collect())
@@ -200,9 +213,9 @@ pub(crate) fn wish(command: &Command) -> Wish {
         | Command::PutUser(_) | Command::PutPool(_) | Command::DeletePool(_) | Command::PutClass(_)
         | Command::PutNode(_) | Command::DrainNode(_) | Command::ResumeNode(_)
         | Command::ReturnNode(_) | Command::DeleteQuota(_) | Command::ChangeSettings(_)
-        | Command::OpenLedger(_) | Command::PostUsage(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
-        | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_) | Command::IssueInvoice(_)
-        | Command::FinishPeriod(_) | Command::RecordPayment(_) | Command::PutTaxRate(_)
+        | Command::OpenLedger(_) | Command::SettleHour(_) | Command::CorrectEntry(_)
+        | Command::AdjustLedger(_) | Command::DisputeEntry(_) | Command::ClosePeriod(_)
+        | Command::RecordPayment(_) | Command::PutTaxRate(_)
         | Command::NoteEmptyNode(_) | Command::RotateKey(_) | Command::Heartbeat(_) | Command::NoticeClockJump(_) => Wish::Other,
     }
 }

@@ -1,7 +1,7 @@
 //! Thousands of seeds, and the few that once showed something wrong.
 
 use leasehold_model::Body;
-use leasehold_sim::{run_seed, run_seeds};
+use leasehold_sim::{Tally, run_months, run_seed, run_seeds};
 
 fn from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
@@ -173,6 +173,22 @@ fn half(which: u64) {
         "lent: failed instead of being requeued",
         "entitlements: gone with the tenant",
         "policies: gone with the tenant",
+        "sharing: of an app",
+        "sharing: of an app for a tenant",
+        "sharing: of an instance",
+        "sharing: no method",
+        "sharing: a third version",
+        "work: credited to the owner",
+        "work: credited to the lender",
+        "work: of the lender",
+        "work: superseded",
+        "work: no longer credited",
+        "work: charged where it was reported",
+        "work: paid in advance",
+        "shares: by the owner",
+        "shares: not billable",
+        "shares: nobody takes part",
+        "shares: invoiced",
     ] {
         let found = tally.sensitive.get(what).copied().unwrap_or(0);
         assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
@@ -295,6 +311,14 @@ fn half(which: u64) {
         "entitlement_exceeded",
         "policy_by_operator",
         "attribution_fixed",
+        "sharing_by_operator",
+        "not_distributable",
+        "bad_shares",
+        "bad_tiers",
+        "nothing_to_share",
+        "shares_pending",
+        "work_is_billed",
+        "period_is_closing",
     ] {
         assert!(tally.foretold.contains_key(code), "nothing was refused as {code} in {count} seeds");
     }
@@ -308,6 +332,62 @@ fn first_half() {
 #[test]
 fn second_half() {
     half(1);
+}
+
+/// Months are closed, and the costs of control planes shared in every way there is.
+#[test]
+fn months() {
+    let count = from_env("LEASEHOLD_SIM_SEEDS", 4800) / 4;
+    let from = from_env("LEASEHOLD_SIM_FROM", 0);
+    let mut tally = Tally::default();
+    for seed in from..from + count {
+        tally.add(&run_months(seed, 150).unwrap_or_else(|failure| panic!("{failure}")));
+    }
+    println!("{tally:#?}");
+    assert!(tally.kinds["period.closed"] > count, "only {} months were closed", tally.kinds["period.closed"]);
+    for what in [
+        "shares: even among several",
+        "shares: by usage among several",
+        "shares: by usage among three",
+        "shares: by quota among several",
+        "shares: fixed among several",
+        "shares: by tier among several",
+        "shares: in several tiers",
+        "shares: by the owner",
+        "shares: nobody takes part",
+        "shares: among others than the owner",
+        "shares: only a report",
+        "shares: not billable",
+        "shares: a negative pool",
+        "shares: a negative pool among several",
+        "shares: of what was corrected",
+        "shares: of a project that is gone",
+        "shares: of a project that is gone and of others",
+        "shares: between tenants",
+        "shares: a user is gone",
+        "shares: by the policy of an app",
+        "shares: by the policy of a tenant",
+        "shares: by the policy of an instance",
+        "shares: by a policy that was changed since the cut",
+        "shares: paid in advance",
+        "shares: invoiced",
+        "sharing: another method as far as the operator allows it",
+        "work: credited to the owner",
+        "work: credited to the lender",
+        "work: of the lender",
+        "work: the lender is gone",
+        "work: superseded",
+        "work: another creditor than before",
+        "work: of the time before the ledger superseded",
+        "work: no longer credited",
+        "work: charged where it was reported",
+        "work: paid in advance",
+        "work: usage posted",
+        "work: posted to the creditor",
+    ] {
+        let found = tally.sensitive.get(what).copied().unwrap_or(0);
+        assert!(found > count / 500, "only {found} times {what:?} in {count} seeds");
+    }
 }
 
 /// A seed tells the same story every time.

@@ -15,8 +15,17 @@ pub(super) struct Reported {
     prices: Vec<UnitPricePut>,
     /// The apps of all instances that there ever were: an instance never changes its app.
     apps: BTreeMap<AppInstanceNo, AppTypeNo>,
-    /// What counts: billed or not, and not superseded, with whose usage it is.
-    reports: Vec<(ProjectNo, UsageReport, UsageCharge)>,
+    /// What counts: billed or not, and not superseded.
+    reports: Vec<Report>,
+}
+
+#[derive(Clone, Debug)]
+struct Report {
+    /// Whose usage it is, and who is credited with it.
+    project: ProjectNo,
+    creditor: Option<ProjectNo>,
+    said: UsageReport,
+    charge: UsageCharge,
 }
 
 impl Reported {
@@ -37,22 +46,23 @@ impl Reported {
     fn recorded(&mut self, record: &Record, recorded: &UsageRecorded) {
         let report = &recorded.report;
         if let Some(id) = &report.supersedes {
-            let same = |(_, old, _): &(ProjectNo, UsageReport, UsageCharge)| {
-                (old.reporter, &old.source, &old.id) == (report.reporter, &report.source, id)
+            let same = |old: &Report| {
+                (old.said.reporter, &old.said.source, &old.said.id) == (report.reporter, &report.source, id)
             };
             let place = self.reports.iter().rposition(same).expect("a record that is superseded");
             self.reports.remove(place);
         }
         let project = record.identity.project.expect("usage has a project");
-        self.reports.push((project, report.clone(), recorded.charge));
+        let (creditor, charge) = (recorded.creditor, recorded.charge);
+        self.reports.push(Report { project, creditor, said: report.clone(), charge });
     }
 }
 
 impl Accounts {
     /// Adds the lines of reported usage in the hours between two instants.
     pub(super) fn add_unit_lines(&self, (from, through): (Instant, Instant), costs: &mut Costs) {
-        let billed = self.reported.reports.iter().filter(|(.., charge)| *charge == UsageCharge::Billed);
-        for (project, report, _) in billed {
+        let billed = self.reported.reports.iter().filter(|report| report.charge == UsageCharge::Billed);
+        for Report { project, creditor, said: report, .. } in billed {
             let measure = measure_of(report.unit, &self.reported.units).expect("a unit that exists");
             let app = self.reported.apps[&report.app_instance];
             for part in parts(report, measure, app, &self.reported.prices) {
@@ -73,6 +83,11 @@ impl Accounts {
                 };
                 let usage = i128::try_from(part.quantity).expect("below 2^127");
                 let cost = Cost { usage, numerator: part.cost().as_i256() };
+                // What the project pays for work on a shared runtime is given to who pays for the capacity.
+                if let Some(creditor) = creditor {
+                    let sum = costs.entry((*creditor, price.currency)).or_default().entry(key.clone()).or_default();
+                    *sum = sum.less(cost);
+                }
                 let sum = costs.entry((*project, price.currency)).or_default().entry(key).or_default();
                 *sum = sum.plus(cost);
             }

@@ -71,7 +71,7 @@ impl Audit {
         } else if let Body::InvoiceIssued(invoice) = &record.body {
             self.check_cut()?;
             self.check_taxes(record, invoice)?;
-        } else if let Body::PeriodClosed(_) = &record.body {
+        } else if let Body::PeriodClosed(_) | Body::LedgerShared(_) = &record.body {
             self.check_cut()?;
         }
         self.ledger.take(record)?;

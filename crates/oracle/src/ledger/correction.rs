@@ -121,7 +121,10 @@ fn check_by_hand(id: EntryId, project: ProjectNo, legs: &[Leg]) -> Checked {
     for leg in legs {
         let foreign = leg.account.project().is_some_and(|of| of != project);
         demand!(!foreign, "other-projects-account", "{id} is of {project}: {leg:?}");
-        let closed = matches!(leg.account, Account::Invoiced(_) | Account::Tax | Account::CashClearing);
+        let closed = matches!(
+            leg.account,
+            Account::Invoiced(_) | Account::Tax | Account::CashClearing | Account::SharedRuntime(_)
+        );
         demand!(!closed, "account-not-by-hand", "{id}: {leg:?}");
     }
     Ok(())

@@ -12,9 +12,11 @@ mod invoice;
 mod month;
 mod posting;
 mod prepaid;
+mod share;
 
 pub use audit::{Audit, DueLine};
 pub use entry::Entry;
+pub(crate) use fraction::Fraction;
 pub(crate) use invoice::rounded_steps;
 pub use invoice::{InvoiceKey, InvoiceLines};
 
@@ -23,7 +25,7 @@ use leasehold_model::body::{HourSettled, LedgerOpened, PaymentRecorded, TaxRateP
 use leasehold_model::ledger::{Account, EntryId, HOUR_NS, InvoiceNo, Month, Residual, Steps};
 use leasehold_model::limits::TAX_RATE_MAX;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Body, Instant, LineKey, Name, ProjectNo, Record, TenantNo};
+use leasehold_model::{AppInstanceNo, Body, Instant, LineKey, Name, ProjectNo, Record, TenantNo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A payer in one currency.
@@ -48,6 +50,8 @@ pub(crate) struct Issued {
 #[derive(Clone, Debug, Default)]
 pub struct Ledger {
     pub(crate) opened: Option<Instant>,
+    /// The record that opened it.
+    pub(crate) opened_by: Option<u64>,
     /// The end of the last settled hour.
     pub(crate) settled: Instant,
     /// The first month that has had no cut.
@@ -62,6 +66,8 @@ pub struct Ledger {
     references: BTreeSet<(TenantNo, Name)>,
     /// In the order in which they were set.
     pub(crate) tax_rates: Vec<TaxRatePut>,
+    /// The decisions about the cost of control planes.
+    pub(crate) shared: BTreeSet<(AppInstanceNo, Currency, Month)>,
 }
 
 impl Ledger {
@@ -82,6 +88,8 @@ impl Ledger {
             self.entry_corrected(record, body)?;
         } else if let Body::LedgerAdjusted(body) = &record.body {
             self.adjusted(record, body)?;
+        } else if let Body::LedgerShared(body) = &record.body {
+            self.shared(record, body)?;
         } else if let Body::LedgerDisputed(body) = &record.body {
             let changed = if body.open { self.disputed.insert(body.entry) } else { self.disputed.remove(&body.entry) };
             demand!(changed, "disputes", "{} is in that state already", body.entry);
@@ -113,6 +121,7 @@ impl Ledger {
         demand!(opened.from.0.is_multiple_of(HOUR_NS), "ledger-opened", "{} is no hour", opened.from);
         demand!(opened.from <= record.stamp, "ledger-opened", "{} has not come", opened.from);
         (self.opened, self.settled) = (Some(opened.from), opened.from);
+        self.opened_by = Some(record.sequence);
         self.first_open = Month::of(opened.from);
         Ok(())
     }

@@ -90,6 +90,8 @@ impl Ledger {
         demand!(through <= record.stamp, "hour-over", "{through} has not come");
         if let Some((month, cut)) = self.closing {
             demand!(size >= cut, "period-closing", "{size} is before the cut of {month} at {cut}");
+            let is_shared = self.shared.iter().any(|(_, _, of)| *of == month);
+            demand!(!is_last || !is_shared, "period-closing", "the costs of {month} are shared already");
         }
         Ok(())
     }
