@@ -28,7 +28,7 @@ struct Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        drop(self.stop.take().expect("it runs").send(()));
+        let _ = self.stop.take().expect("it runs").send(());
         self.runtime.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(50)).await });
     }
 }

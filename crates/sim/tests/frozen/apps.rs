@@ -108,10 +108,10 @@ pub(crate) fn extend_books(view: &mut Value, books: &Books, records: &[Record]) 
     view["usage_ids"] = records.iter().filter_map(|record| usage_id(books, record)).collect();
     let question = EntryQuestion { limit: usize::MAX, ..EntryQuestion::default() };
     let entries = books.entries(&question).expect("all entries").entries;
-    let lines = entries.iter().filter_map(|entry| Some((entry.id, entry.line.as_ref()?)));
-    let of_units = lines.filter(|(_, line)| matches!(line.key.item, Item::Unit(_)));
-    let behind = of_units.map(|(id, line)| {
-        let (records, has_more) = books.line_records(&line.key, 100).expect("the books can be read");
+    let lines = entries.iter().filter_map(|entry| Some((entry.id, entry.project?, entry.line.as_ref()?)));
+    let of_units = lines.filter(|(_, _, line)| matches!(line.key.item, Item::Unit(_)));
+    let behind = of_units.map(|(id, payer, line)| {
+        let (records, has_more) = books.line_records(payer, &line.key, 100).expect("the books can be read");
         json!([id.to_string(), records, has_more])
     });
     view["records_behind_units"] = behind.collect();
