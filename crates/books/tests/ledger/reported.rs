@@ -78,6 +78,7 @@ impl World {
             user: None,
             report,
             replaces,
+            replaced_creditor: None,
             known_to,
         })
     }
@@ -117,7 +118,7 @@ fn a_chain_of_records_posts_its_differences() {
     assert_eq!(world.check().owes(0), "0.600000");
     assert_eq!(world.books.account_balance(Account::UnitRevenue(REQUESTS), Currency::DEFAULT), Steps(-600_000));
     let line = world.entries()[0].line.clone().expect("a line");
-    let (behind, more) = world.books.line_records(&line.key, 10).expect("the books can be read");
+    let (behind, more) = world.books.line_records(ProjectNo(0), &line.key, 10).expect("the books can be read");
     assert_eq!((behind.len(), more), (3, false));
     assert!(world.books.unposted(at("13:30")).expect("the books can be read").is_empty());
 }
