@@ -40,4 +40,4 @@ mod wishes;
 
 pub use fault_disk::{FaultDisk, Faults};
 pub use leasehold_oracle::Dice;
-pub use run::{Failure, Tally, run_months, run_seed, run_seeds, tell_seed};
+pub use run::{Failure, Tally, run_months, run_seed, run_seeds, tell_months, tell_seed};

@@ -99,6 +99,11 @@ pub fn tell_seed(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure>
 /// Runs one seed for about `steps` steps on a disk without faults, with little but app runtimes, their usage and the ledger:
 /// months are closed one after the other.
 pub fn run_months(seed: u64, steps: u32) -> Result<Tally, Failure> {
+    tell_months(seed, steps).map(|(tally, _)| tally)
+}
+
+/// Like [`run_months`], and returns all records of the journal.
+pub fn tell_months(seed: u64, steps: u32) -> Result<(Tally, Vec<Record>), Failure> {
     let failed = |what: String| Failure { seed, steps, life: 1, what };
     let mut dice = Dice::new(seed ^ 0x307_745);
     let mut truth = truth(true, dice.one_in(2));
@@ -107,7 +112,7 @@ pub fn run_months(seed: u64, steps: u32) -> Result<Tally, Failure> {
     life.settle_world(&mut dice).map_err(failed)?;
     life.live_months(steps, &mut dice).map_err(failed)?;
     count_events(&mut truth);
-    Ok(truth.tally)
+    Ok((truth.tally, truth.records))
 }
 
 /// Nothing was seen yet.

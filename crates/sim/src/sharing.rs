@@ -24,7 +24,7 @@ pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Id
     let mut dice = Dice::new(now.0.rotate_left(37) ^ state.size() << 28 ^ 0x5a4e);
     let costly = costly(records);
     let operator = Identity::default();
-    if !dice.one_in(if costly.is_empty() { 6 } else { 2 }) {
+    if !dice.one_in(if costly.is_empty() { 12 } else { 2 }) {
         return None;
     }
     let (dice, found) = (&mut dice.split(), some_instance(state, &costly, &mut dice));

@@ -42,8 +42,8 @@ pub(crate) fn work(state: &State, records: &[Record], now: Instant) -> Vec<(Iden
     let dice = Dice::new(now.0.rotate_left(19) ^ state.size() << 29 ^ 0x3043c);
     let mut drawn = Drawn { state, records, now, dice };
     let costly = shares::costly(records);
-    // More of it where its cost may be shared.
-    let count = if costly.is_empty() { drawn.dice.below(2) } else { drawn.dice.below(4) };
+    // Mostly where its cost may be shared: elsewhere it would crowd out other work.
+    let count = if costly.is_empty() { u64::from(drawn.dice.one_in(12)) } else { drawn.dice.below(4) };
     let mut all = Vec::new();
     for _ in 0..count {
         let usage = drawn.shared_work(&costly);
