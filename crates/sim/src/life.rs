@@ -357,8 +357,8 @@ impl Life<'_> {
         let about_apps = self.now.read(|state| {
             let limits = [entitlements::any(state, records, now), policies::any(state, now)];
             let limits = limits.into_iter().chain([usage::aimed(state, records, now)]);
-            let limits = limits.chain([sharing::any(state, records, now)]);
-            let limits = limits.chain(usage::work(state, records, now).into_iter().map(Some));
+            let limits = limits.chain([sharing::any(state, records, now, false)]);
+            let limits = limits.chain(usage::work(state, records, now, false).into_iter().map(Some));
             [apps::any(state, now), usage::any(state, records, now)].into_iter().chain(limits)
         });
         for (identity, command) in about_apps.flatten() {

@@ -78,8 +78,8 @@ impl Life<'_> {
         let has_prepaid = self.truth.has_prepaid;
         let mut commands = Vec::new();
         self.now.read(|state: &State| {
-            commands.extend(sharing::any(state, records, now));
-            commands.extend(usage::work(state, records, now));
+            commands.extend(sharing::any(state, records, now, true));
+            commands.extend(usage::work(state, records, now, true));
             commands.extend(usage::any(state, records, now).filter(|_| dice.one_in(2)));
             commands.extend(policies::any(state, now));
             commands.extend(apps::any(state, now).filter(|_| dice.one_in(4)));

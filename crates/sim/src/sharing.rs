@@ -19,12 +19,13 @@ use std::collections::BTreeSet;
 /// A hundred per cent.
 const ALL: u64 = 100_000_000_000;
 
-/// A sharing policy or something for it, at times.
-pub(crate) fn any(state: &State, records: &[Record], now: Instant) -> Option<(Identity, Command)> {
+/// A sharing policy or something for it, at times or often.
+pub(crate) fn any(state: &State, records: &[Record], now: Instant, often: bool) -> Option<(Identity, Command)> {
     let mut dice = Dice::new(now.0.rotate_left(37) ^ state.size() << 28 ^ 0x5a4e);
     let costly = costly(records);
     let operator = Identity::default();
-    if !dice.one_in(if costly.is_empty() { 12 } else { 2 }) {
+    let rarely = if costly.is_empty() { 12 } else { 3 };
+    if !dice.one_in(if often { 2 } else { rarely }) {
         return None;
     }
     let (dice, found) = (&mut dice.split(), some_instance(state, &costly, &mut dice));

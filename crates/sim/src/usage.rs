@@ -38,12 +38,16 @@ pub(crate) fn aimed(state: &State, records: &[Record], now: Instant) -> Option<(
 }
 
 /// Work on a shared runtime, often in the month before, at times.
-pub(crate) fn work(state: &State, records: &[Record], now: Instant) -> Vec<(Identity, Command)> {
+pub(crate) fn work(state: &State, records: &[Record], now: Instant, often: bool) -> Vec<(Identity, Command)> {
     let dice = Dice::new(now.0.rotate_left(19) ^ state.size() << 29 ^ 0x3043c);
     let mut drawn = Drawn { state, records, now, dice };
     let costly = shares::costly(records);
     // Mostly where its cost may be shared: elsewhere it would crowd out other work.
-    let count = if costly.is_empty() { u64::from(drawn.dice.one_in(12)) } else { drawn.dice.below(4) };
+    let count = match (often, costly.is_empty()) {
+        (true, _) => drawn.dice.below(4),
+        (false, true) => u64::from(drawn.dice.one_in(12)),
+        (false, false) => drawn.dice.below(3),
+    };
     let mut all = Vec::new();
     for _ in 0..count {
         let usage = drawn.shared_work(&costly);
