@@ -22,8 +22,7 @@ pub(crate) enum SharingCommand {
 Examples:
   leasehold sharing set slurm --tenant physics --app-instance cluster --method by-usage --unit job_hours
   leasehold sharing set slurm --tenant physics --method fixed --weight lattice=60 --weight plasma=40
-  leasehold sharing set chat --app-instance llama --method by-tier --tier gold=3 --tier bronze=1 \\
-      --project-tier physics/lattice=gold --default-tier bronze
+  leasehold sharing set chat --app-instance llama --method by-tier --tier gold=3 --tier tin=1 --default-tier tin
   leasehold sharing set slurm --tenant physics --method even --result report
   leasehold sharing set chat --control-plane-billable false
 

@@ -79,7 +79,11 @@ pub(crate) fn copy(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         match entry.file_type().expect("a type").is_dir() {
             true => copy(&entry.path(), &target),
-            false => drop(fs::copy(entry.path(), target).expect("a copy")),
+            false => match fs::copy(entry.path(), target) {
+                // A temporary file of a daemon that runs got its name in the meantime.
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+                copied => drop(copied.expect("a copy")),
+            },
         }
     }
 }

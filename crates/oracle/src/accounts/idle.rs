@@ -22,6 +22,11 @@ pub(super) struct Claim {
     known: usize,
 }
 
+/// What a lease held was lost with its node, if its end was corrected: a claim does not pay for it as idle capacity.
+fn taken_until(lease: &Tenure) -> Instant {
+    lease.ended.unwrap_or(lease.to)
+}
+
 impl Accounts {
     pub(super) fn claimed(&mut self, record: &Record, node: NodeNo) {
         let tenant = record.identity.tenant.expect("a claim has a tenant");
@@ -72,7 +77,7 @@ impl Accounts {
             let mut instants = vec![claim.from, claim.to];
             instants.extend(outages.iter().flat_map(|(from, to)| [*from, *to]));
             for lease in &leases {
-                instants.extend([lease.from, lease.to]);
+                instants.extend([lease.from, taken_until(lease)]);
                 instants.extend(lease.fence_due.into_iter().chain(lease.closed_at));
             }
             instants.retain(|at| *at >= claim.from && *at <= claim.to);
@@ -81,7 +86,7 @@ impl Accounts {
             for pair in instants.windows(2) {
                 let at = pair[0];
                 let is_taken = |lease: &&&Tenure| {
-                    let held = lease.from <= at && at < lease.to;
+                    let held = lease.from <= at && at < taken_until(lease);
                     let fenced = lease.fence_due.is_some_and(|due| due <= at);
                     held || fenced && at < lease.closed_at.unwrap_or(Instant::MAX)
                 };

@@ -70,6 +70,8 @@ pub struct Tenure {
     /// Half-open; `to` is the deadline while it is held.
     pub from: Instant,
     pub to: Instant,
+    /// Its end, if that was corrected because its node had been lost before it.
+    pub(super) ended: Option<Instant>,
     pub ending: Ending,
     pub(super) is_over: bool,
     /// Its teardown deadline, if that passed.
@@ -114,6 +116,7 @@ impl Tenure {
             devices: 0,
             from,
             to,
+            ended: None,
             ending: Ending::None,
             is_over: false,
             fence_due: None,
@@ -253,6 +256,7 @@ impl Accounts {
             Body::EndsCorrected(corrected) => {
                 for lease in &corrected.leases.0 {
                     let tenure = self.tenure(*lease);
+                    tenure.ended.get_or_insert(tenure.to);
                     tenure.to = tenure.to.min(record.effective_at.max(tenure.from));
                 }
             }
