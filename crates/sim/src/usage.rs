@@ -206,14 +206,6 @@ impl<'a> Drawn<'a> {
         }
         let any = AttachmentNo(self.dice.below(12));
         let attachment = if made.is_empty() || self.dice.one_in(12) { any } else { *self.dice.pick(&made) };
-        // Usage of an attachment that ended longer ago is left out until the engine refuses it in every case.
-        let is_over = |record: &Record| {
-            let ended = matches!(&record.body, Body::AttachmentEnded(ended) if ended.attachment == attachment);
-            ended && self.now > record.stamp.saturating_add(LATE_WINDOW)
-        };
-        if self.records.iter().any(is_over) {
-            return (None, None);
-        }
         let allocation = AllocationNo(self.dice.below(self.state.size()));
         match self.dice.below(16) {
             0 => (Some(attachment), None),
