@@ -14,8 +14,6 @@ mod samples_apps;
 mod samples_ledger;
 #[path = "samples_queue.rs"]
 mod samples_queue;
-#[path = "samples_sharing.rs"]
-mod samples_sharing;
 pub(crate) use samples_apps::tenant_with_contact;
 
 /// 2026-01-01T00:00:00Z.
@@ -588,7 +586,6 @@ pub(crate) fn every_kind() -> Vec<Record> {
         .chain(samples_queue::bodies())
         .chain(samples_ledger::bodies())
         .chain(samples_apps::bodies())
-        .chain(samples_sharing::bodies())
     {
         records.push(Record::new(records.len() as u64, NEW_YEAR, body));
     }

@@ -1,5 +1,8 @@
 //! Samples of the registry of app runtimes.
 
+#[path = "samples_sharing.rs"]
+mod samples_sharing;
+
 use super::{NEW_YEAR, name};
 use leasehold_model::TenantSettings;
 use leasehold_model::app::FIRST_SITE_UNIT;
@@ -7,7 +10,14 @@ use leasehold_model::body::*;
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::*;
 
+/// With those about sharing, which came last.
 pub(super) fn bodies() -> Vec<Body> {
+    let mut all = registry();
+    all.extend(samples_sharing::bodies());
+    all
+}
+
+fn registry() -> Vec<Body> {
     vec![
         UsageUnitPut { unit: FIRST_SITE_UNIT, name: name("images"), measure: UnitMeasure::Count }.into(),
         UnitPricePut {
