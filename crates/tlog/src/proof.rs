@@ -53,6 +53,13 @@ pub enum ProofError {
         expected: u64,
         found: u64,
     },
+    /// A multiproof proves at least one leaf.
+    NoLeaves,
+    /// The leaves of a multiproof come in ascending order, each once.
+    Unsorted {
+        before: u64,
+        index: u64,
+    },
 }
 
 impl InclusionProof {
@@ -226,6 +233,8 @@ impl fmt::Display for ProofError {
             Self::WrongLeafCount { expected, found } => {
                 write!(f, "the tree has {expected} leaves, but {found} were given")
             }
+            Self::NoLeaves => f.write_str("the proof is about no leaf at all"),
+            Self::Unsorted { before, index } => write!(f, "leaf {index} comes after leaf {before}"),
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) type Span = Range<u64>;
 
 /// Where a tree over `span` splits: the left side holds the largest power of two below its size (RFC 6962, 2.1).
 /// Only asked for spans of two leaves or more.
-fn split(span: &Span) -> u64 {
+pub(crate) fn split(span: &Span) -> u64 {
     let last = span.end - span.start - 1;
     span.start + (1 << last.ilog2())
 }

@@ -160,6 +160,17 @@ proptest! {
     }
 
     #[test]
+    fn records_that_are_pushed_together_are_pushed_one_by_one(sizes in prop::collection::vec(0_usize..200, 0..8)) {
+        let all = records(sizes.iter().sum());
+        let (mut together, mut first) = (Frontier::new(), 0);
+        for size in sizes {
+            together.push_records(&mut all[first..first + size].to_vec());
+            first += size;
+        }
+        prop_assert_eq!(together, frontier_of(&leaves(all.len())));
+    }
+
+    #[test]
     fn a_frontier_survives_its_parts((size, part) in size_and_part()) {
         let tree = leaves(size);
         let early = frontier_of(&tree[..part]);
