@@ -377,7 +377,7 @@ pub use apps::{MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsag
 pub use entitlements::{PutAppPolicy, PutEntitlement};
 pub use ledger::{
     AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
-    RecordPayment, SettleHour,
+    RecordPayment, SettleHour, StatePeriod,
 };
 pub use nodes::{ClaimNodes, EndedClaim, EndedLease, LoseNode, ReportWipe, ReserveNodes, SettleLoss};
 pub use prepaid::{EndCredit, PutPrepaidPolicy, TopUp};
@@ -497,6 +497,8 @@ commands! {
     96 PutAppPolicy(PutAppPolicy) "put_app_policy",
     97 PutSharing(PutSharing) "put_sharing",
     98 ShareCost(ShareCost) "share_cost",
+    /// The daemon states what the records of a month say about a tenant.
+    99 StatePeriod(StatePeriod) "state_period",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

@@ -26,6 +26,7 @@ pub(crate) mod quote;
 mod rates;
 mod renewal;
 mod sharing;
+mod statements;
 mod tenancy;
 mod timers;
 mod usage;
@@ -377,6 +378,7 @@ impl Draft<'_> {
             Command::DisputeEntry(dispute) => self.dispute_entry(dispute).map(done),
             Command::ClosePeriod(month) => self.close_period(*month).map(done),
             Command::IssueInvoice(issue) => self.issue_invoice(issue).map(done),
+            Command::StatePeriod(state) => self.state_period(state).map(done),
             Command::FinishPeriod(month) => self.finish_period(*month).map(done),
             Command::RecordPayment(payment) => self.record_payment(payment).map(done),
             Command::PutTaxRate(put) => self.put_tax_rate(put).map(done),

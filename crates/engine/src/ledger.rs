@@ -90,6 +90,23 @@ pub struct Closing {
     pub issued: BTreeSet<(TenantNo, Currency)>,
     pub invoices: u64,
     pub credit_notes: u64,
+    /// Whose statements are sealed.
+    pub stated: BTreeSet<TenantNo>,
+}
+
+impl Closing {
+    /// Whether an invoice of the month was issued to a tenant.
+    pub fn has_invoice(&self, tenant: TenantNo) -> bool {
+        self.issued.range((tenant, Currency::FIRST)..).next().is_some_and(|(of, _)| *of == tenant)
+    }
+
+    /// Who got an invoice and has no statement yet, in order.
+    pub fn unstated(&self) -> impl Iterator<Item = TenantNo> {
+        let mut last = None;
+        let tenants = self.issued.iter().map(|(tenant, _)| *tenant);
+        let tenants = tenants.filter(move |tenant| last.replace(*tenant) != Some(*tenant));
+        tenants.filter(|tenant| !self.stated.contains(tenant))
+    }
 }
 
 /// The ledger as the engine knows it.

@@ -60,14 +60,9 @@ impl<'a> SharingRules<'a> {
 
     /// How cost is divided, if it is and that is recorded.
     pub fn applied(&self) -> Option<(&'a SharingPut, &'a Sharing)> {
-        self.sharing.filter(|(_, sharing)| match sharing.basis {
-            SharingBasis::None => false,
-            SharingBasis::Owner => true,
-            SharingBasis::Even
-            | SharingBasis::ByUsage(_)
-            | SharingBasis::ByQuota(_)
-            | SharingBasis::Fixed(_)
-            | SharingBasis::ByTier(_) => self.not_distributable.is_none(),
+        self.sharing.filter(|(_, sharing)| match sharing.basis.divides() {
+            true => self.not_distributable.is_none(),
+            false => sharing.basis != SharingBasis::None,
         })
     }
 }

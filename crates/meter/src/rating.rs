@@ -97,7 +97,12 @@ impl Schedule {
 
     /// How leases that end at an instant are charged.
     pub fn charges_at(&self, at: Instant) -> &Charges {
-        self.policies.range(..=at).next_back().map_or(&Charges::DEFAULT, |(_, policy)| &policy.charges)
+        self.policy_at(at).map_or(&Charges::DEFAULT, |policy| &policy.charges)
+    }
+
+    /// The charge policy in force at an instant; none if there has been none until then.
+    pub fn policy_at(&self, at: Instant) -> Option<&ChargePolicyPut> {
+        self.policies.range(..=at).next_back().map(|(_, policy)| policy)
     }
 
     /// Whether any policy charges less than all held time.

@@ -230,9 +230,7 @@ impl Timeline {
     /// The integral of each wanted series up to an instant.
     fn integrals(&self, series: &[u32], at: Instant, lookup: &impl Lookup) -> Vec<QuantaNs> {
         if let Some(place) = self.segment_of(at) {
-            return lookup.with(self.heads[place].place, |segment| {
-                series.iter().map(|one| segment.integral(*one as usize, at)).collect()
-            });
+            return lookup.with(self.heads[place].place, |segment| segment.integrals(series, at));
         }
         let state = self.state_in_tail(at);
         series.iter().map(|one| state.integral(*one, at)).collect()

@@ -245,6 +245,20 @@ fn a_change_far_back_opens_segments_again() {
     compare(&both, &draws, &[1, 2, 1, 0, 3, 3]).expect("equal");
 }
 
+/// Integrals are computed for some series together: there are more of them here than that.
+#[test]
+fn many_series_have_each_its_own_integral() {
+    const MANY: u32 = 75;
+    let many: Vec<Booking> = (0..2000)
+        .map(|i| (i * 31 % MANY, 7 * SECOND, u64::from(1 + i % 9) * SECOND, 1 + u64::from(i % 5), 0))
+        .collect();
+    let both = book(&many);
+    assert!(both.timeline.heads().len() > 2, "segments are cut");
+    let draws: Vec<u64> = (1..60).map(|i| i * 0x9e37_79b9_7f4a).collect();
+    let groups: Vec<u32> = (0..MANY).map(|series| series % 4).collect();
+    compare(&both, &draws, &groups).expect("equal");
+}
+
 /// A series that is new when segments lie closed has nothing in them, also if its first change lies there.
 #[test]
 fn a_late_series_has_no_past() {

@@ -13,6 +13,7 @@ mod patterns;
 mod policies;
 mod prepaid;
 mod sharing;
+mod statements;
 mod usage;
 mod windows;
 
@@ -45,6 +46,7 @@ pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPu
 pub use sharing::{
     LedgerShared, ServiceTier, ServiceTiers, ShareWeight, SharedAs, Sharing, SharingBasis, SharingMethod, SharingPut,
 };
+pub use statements::{PeriodStated, RecordSet};
 pub use usage::{ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
 
@@ -589,4 +591,5 @@ kinds! {
     173 "app_policy.put" AppPolicyPut,
     174 "sharing.put" SharingPut,
     175 "ledger.shared" LedgerShared,
+    176 "period.stated" PeriodStated,
 }

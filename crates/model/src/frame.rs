@@ -6,7 +6,7 @@
 
 use crate::codec::{DecodeError, Reader};
 use crate::limits::{BATCH_BYTES_MAX, BATCH_RECORDS_MAX, RECORD_BYTES_MAX, SIGNERS_MAX};
-use crate::record::{Hash, Record};
+use crate::record::{Hash, Outline, Record};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -395,6 +395,15 @@ impl RawRecord<'_> {
             return Err(DecodeError::Forbidden("a record without the signatures it names"));
         }
         decoded
+    }
+    /// Fails where [`Self::decode`] fails, with the same error, without building the record.
+    #[inline]
+    pub fn validate(&self) -> Result<Outline, DecodeError> {
+        let outline = Record::validate(&mut self.after_link()?)?;
+        if outline.signers * SIGNATURE_BYTES != self.signatures.len() {
+            return Err(DecodeError::Forbidden("a record without the signatures it names"));
+        }
+        Ok(outline)
     }
     /// Reads only the sequence, for searches.
     pub fn sequence(&self) -> Result<u64, DecodeError> {

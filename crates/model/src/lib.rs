@@ -72,4 +72,4 @@ pub const FORMAT_VERSION: u32 = 2;
 
 /// The version of the rules by which the engine decides. Each decision contains it (SEMANTICS 6), so that a replay can
 /// detect other rules.
-pub const RULES_VERSION: u32 = 8;
+pub const RULES_VERSION: u32 = 9;

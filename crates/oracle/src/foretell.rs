@@ -16,7 +16,7 @@ use crate::window::WindowWish;
 use crate::world::World;
 use leasehold_model::body::{
     AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, EntitlementPut, EntitlementScope,
-    NodeCondition, PrepaidPolicyPut, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
+    NodeCondition, PeriodStated, PrepaidPolicyPut, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Currency, Prices};
@@ -134,6 +134,11 @@ pub enum Wish {
     },
     /// An invoice; whether shares are pending is predicted.
     IssueInvoice,
+    /// What the records of a month say about a tenant.
+    StatePeriod {
+        tenant: TenantNo,
+        stated: Box<PeriodStated>,
+    },
     /// The end of the month that is being closed, likewise.
     FinishPeriod,
     /// A posting that was computed from so many records; whether it is too late for it is predicted.
@@ -340,6 +345,7 @@ impl World {
             Wish::PutSharing(wish) => self.foretell_sharing(caller, wish),
             Wish::ShareCost { app_instance, currency } => self.foretell_share(*app_instance, *currency),
             Wish::IssueInvoice => self.foretell_end_of_month(INVOICE_FAULTS),
+            Wish::StatePeriod { tenant, stated } => self.ledger.foretell_statement(*tenant, stated),
             Wish::FinishPeriod => self.foretell_end_of_month(CLOSE_FAULTS),
             Wish::PostUsage { as_of_size } => self.foretell_posting(*as_of_size),
             Wish::Renew(wishes) => Ok(self.foretell_renewals(caller, wishes, now)),

@@ -157,10 +157,8 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
             .field("reason", disputed.reason.as_str()),
         Body::PeriodClosing(closing) => new().field("month", closing.month.to_string()),
         Body::InvoiceIssued(issued) => ledger::invoice(new(), directory, issued),
-        Body::PeriodClosed(closed) => new()
-            .field("month", closed.month.to_string())
-            .count("invoices", closed.invoices)
-            .count("credit_notes", closed.credit_notes),
+        Body::PeriodStated(stated) => ledger::stated(new(), directory, stated),
+        Body::PeriodClosed(closed) => ledger::closed(new(), closed),
         Body::PaymentRecorded(paid) => ledger::payment(new(), paid),
         Body::PrepaidToppedUp(topped) => prepaid::topped_up(new(), topped),
         Body::PrepaidPolicyPut(put) => prepaid::policy(new(), put),

@@ -4,7 +4,8 @@ use super::Directory;
 use super::apps::unit_name;
 use super::object::{Object, count, text};
 use leasehold_model::body::{
-    InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded, PostedLine, TaxLine,
+    InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, PaymentRecorded, PeriodClosed, PeriodStated,
+    PostedLine, RecordSet, TaxLine,
 };
 use leasehold_model::ledger::{ExactSteps, Item, Leg, LineKey};
 use leasehold_model::{Account, ProjectNo, UsageDelta, hex};
@@ -127,6 +128,31 @@ pub(super) fn invoice<'d>(object: Object<'d>, directory: &'d Directory, issued: 
         .count("lines", issued.lines)
         .field("lines_hash", hex::encode(&issued.lines_hash))
         .instant("due_at", issued.due_at)
+}
+
+pub(super) fn stated<'d>(object: Object<'d>, directory: &'d Directory, stated: &PeriodStated) -> Object<'d> {
+    let set =
+        |set: &RecordSet| Object::new(directory).count("count", set.count).field("root", hex::encode(&set.root)).done();
+    object
+        .field("month", stated.month.to_string())
+        .count("from_sequence", stated.from)
+        .count("border_sequence", stated.border)
+        .count("cut_sequence", stated.cut)
+        .field("records", set(&stated.records))
+        .field("common", set(&stated.common))
+        .field("list_at_start", hex::encode(&stated.list_at_start))
+        .field("list_at_border", hex::encode(&stated.list_at_border))
+        .field("common_at_start", hex::encode(&stated.common_at_start))
+        .field("common_at_border", hex::encode(&stated.common_at_border))
+        .field("claimed_nodes", hex::encode(&stated.claimed_nodes))
+}
+
+pub(super) fn closed<'d>(object: Object<'d>, closed: &PeriodClosed) -> Object<'d> {
+    object
+        .field("month", closed.month.to_string())
+        .count("invoices", closed.invoices)
+        .count("credit_notes", closed.credit_notes)
+        .field("statements", closed.statements.map(count))
 }
 
 pub(super) fn payment<'d>(object: Object<'d>, paid: &PaymentRecorded) -> Object<'d> {

@@ -3,7 +3,7 @@
 use super::Directory;
 use super::apps::unit_name;
 use super::object::{Object, count, text};
-use leasehold_model::body::{LedgerShared, SharedAs, Sharing, SharingBasis, SharingPut};
+use leasehold_model::body::{LedgerShared, SharedAs, Sharing, SharingPut};
 use serde_json::Value;
 
 pub(super) fn policy<'d>(object: Object<'d>, directory: &'d Directory, put: &SharingPut) -> Object<'d> {
@@ -19,27 +19,11 @@ pub(super) fn policy<'d>(object: Object<'d>, directory: &'d Directory, put: &Sha
 
 fn basis<'d>(object: Object<'d>, directory: &'d Directory, sharing: Option<&Sharing>) -> Object<'d> {
     let new = || Object::new(directory);
-    let weights = sharing.and_then(|sharing| match &sharing.basis {
-        SharingBasis::Fixed(weights) => Some(weights),
-        SharingBasis::None
-        | SharingBasis::Owner
-        | SharingBasis::Even
-        | SharingBasis::ByUsage(_)
-        | SharingBasis::ByQuota(_)
-        | SharingBasis::ByTier(_) => None,
-    });
-    let tiers = sharing.and_then(|sharing| match &sharing.basis {
-        SharingBasis::ByTier(tiers) => Some(tiers),
-        SharingBasis::None
-        | SharingBasis::Owner
-        | SharingBasis::Even
-        | SharingBasis::ByUsage(_)
-        | SharingBasis::ByQuota(_)
-        | SharingBasis::Fixed(_) => None,
-    });
+    let weights = sharing.map(|sharing| sharing.basis.percentages()).filter(|weights| !weights.is_empty());
+    let tiers = sharing.and_then(|sharing| sharing.basis.tiers());
     let named = |place: u32| tiers.and_then(|tiers| Some(tiers.tiers.get(place as usize)?.name.to_string()));
     let result = |sharing: &Sharing| if sharing.entries { SharedAs::Entries } else { SharedAs::Report };
-    let percent = |weights: &Vec<_>| -> Value {
+    let percent = |weights: &[_]| -> Value {
         let one = |(project, percent): &(leasehold_model::ProjectNo, leasehold_model::rate::Decimal)| {
             new().named("project", *project).field("percent", percent.to_string()).done()
         };

@@ -1,7 +1,7 @@
 //! Commands of the ledger.
 
 pub use leasehold_ledger::{IssueInvoice, PostUsage, RatedLine};
-use leasehold_model::body::CorrectedLine;
+use leasehold_model::body::{CorrectedLine, PeriodStated};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{EntryId, Instant, InvoiceNo, Leg, Month, Name, ProjectNo, Steps, TenantNo, fields};
 
@@ -50,6 +50,12 @@ fields! {
         pub open: bool,
         pub reason: Name,
     }
+}
+
+fields! {
+    /// States what the records of the month that is being closed say about a tenant (ADR 25).
+    #[derive(Copy)]
+    pub struct StatePeriod { pub tenant: TenantNo, pub stated: PeriodStated }
 }
 
 fields! {

@@ -3,7 +3,7 @@
 use super::{Command, CorrectEntry, IssueToken, RequestLease};
 use crate::decide::TOO_MANY_APPS;
 use crate::refusal::Refusal;
-use leasehold_model::body::{Asks, SharingBasis};
+use leasehold_model::body::{Asks, ServiceTiers, SharingBasis};
 use leasehold_model::codec::{Field, LIST_MAX};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
@@ -83,6 +83,7 @@ macro_rules! plain_commands {
             | Command::DeleteEntitlement(_)
             | Command::PutAppPolicy(_)
             | Command::ShareCost(_)
+            | Command::StatePeriod(_)
     };
 }
 
@@ -150,21 +151,14 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
         }
         Command::CorrectEntry(correct) => check_legs(correct.reversal.len().max(correct.replacement.len())),
         Command::AdjustLedger(adjust) => check_legs(adjust.legs.len()),
-        Command::PutSharing(put) => put.sharing.as_ref().map_or(Ok(()), |sharing| match &sharing.basis {
-            SharingBasis::Fixed(weights) => {
-                let limit = SHARING_PROJECTS_MAX;
-                refuse_if(weights.len() > limit, Refusal::BadShares { limit })
-            }
-            SharingBasis::ByTier(tiers) => {
-                let is_long = tiers.projects.len() > SHARING_PROJECTS_MAX || tiers.tiers.len() > SERVICE_TIERS_MAX;
-                refuse_if(is_long, Refusal::BadTiers)
-            }
-            SharingBasis::None
-            | SharingBasis::Owner
-            | SharingBasis::Even
-            | SharingBasis::ByUsage(_)
-            | SharingBasis::ByQuota(_) => Ok(()),
-        }),
+        Command::PutSharing(put) => {
+            let basis = put.sharing.as_ref().map(|sharing| &sharing.basis);
+            let limit = SHARING_PROJECTS_MAX;
+            let percentages = basis.map_or(0, |basis| basis.percentages().len());
+            refuse_if(percentages > limit, Refusal::BadShares { limit })?;
+            let is_long = |tiers: &ServiceTiers| tiers.projects.len() > limit || tiers.tiers.len() > SERVICE_TIERS_MAX;
+            refuse_if(basis.and_then(SharingBasis::tiers).is_some_and(is_long), Refusal::BadTiers)
+        }
         Command::IssueInvoice(issue) => {
             let too_many = issue.projects.len().max(issue.taxed.len()) > LIST_MAX;
             refuse_if(too_many, Refusal::InvoiceMismatch { tenant: issue.tenant })

@@ -1,12 +1,13 @@
 //! Commands about entitlements and policies, and the check of usage against entitlements (SEMANTICS 9 and 12).
 
 use super::Draft;
+use crate::apps::AppInstance;
 use crate::command::{PutAppPolicy, PutEntitlement};
 use crate::entitlement::scopes_of;
 use crate::refusal::Refusal;
 use leasehold_model::body::{
-    AppPolicyPut, Attribution, EntitlementDeleted, EntitlementPut, EntitlementScope, EntitlementWarned, ReplacedUsage,
-    UsageRefused, UsageReport,
+    AppPolicyPut, Attribution, EntitlementDeleted, EntitlementPut, EntitlementScope, EntitlementWarned, PolicyScope,
+    ReplacedUsage, UsageRefused, UsageReport,
 };
 use leasehold_model::limits::{ENTITLEMENTS_PER_TENANT_MAX, USAGE_QUANTITY_MAX};
 use leasehold_model::{ControlPlaneScope, Month, ProjectNo, TenantNo, UsageCharge};
@@ -67,6 +68,20 @@ impl Draft<'_> {
         Ok(())
     }
 
+    /// The app instance that a policy is for, if it is for one. It is of the app and the tenant of the policy, which the
+    /// caller may see.
+    pub(super) fn instance_of_policy(&self, of: PolicyScope) -> Result<Option<&AppInstance>, Refusal> {
+        let state = self.state();
+        if let Some(tenant) = of.tenant {
+            let found = state.tenant(tenant).filter(|_| self.may_see(tenant));
+            found.ok_or(Refusal::UnknownTenant { tenant })?;
+        }
+        let Some(app_instance) = of.app_instance else { return Ok(None) };
+        let own = |found: &&AppInstance| found.app_type == of.app_type && Some(found.tenant) == of.tenant;
+        let found = state.app_instance(app_instance).filter(own);
+        found.map(Some).ok_or(Refusal::UnknownAppInstance { app_instance })
+    }
+
     pub(super) fn put_app_policy(&mut self, put: &PutAppPolicy) -> Result<(), Refusal> {
         let PutAppPolicy { of, units, attribution, billed_work } = put.clone();
         let state = self.state();
@@ -80,18 +95,11 @@ impl Draft<'_> {
         {
             return Err(Refusal::UnitNotEnabled { unit, app_type });
         }
-        match of.tenant {
-            None if self.identity.tenant.is_some() => return Err(Refusal::PolicyByOperator),
-            None => {}
-            Some(tenant) => {
-                let found = state.tenant(tenant).filter(|_| self.may_see(tenant));
-                found.ok_or(Refusal::UnknownTenant { tenant })?;
-            }
+        if of.tenant.is_none() && self.identity.tenant.is_some() {
+            return Err(Refusal::PolicyByOperator);
         }
-        if let Some(app_instance) = of.app_instance {
-            let own = |found: &&crate::apps::AppInstance| found.app_type == app_type && Some(found.tenant) == of.tenant;
-            let found = state.app_instance(app_instance).filter(own);
-            let found = found.ok_or(Refusal::UnknownAppInstance { app_instance })?;
+        if let Some(found) = self.instance_of_policy(of)? {
+            let app_instance = found.number;
             if attribution == Some(Attribution::Caller) && found.scope != ControlPlaneScope::Project {
                 return Err(Refusal::AttributionFixed { app_instance });
             }

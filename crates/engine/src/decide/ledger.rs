@@ -382,7 +382,8 @@ impl Draft<'_> {
             return Err(Refusal::InvoiceMissing { tenant: payer.tenant });
         }
         let (invoices, credit_notes) = (closing.invoices, closing.credit_notes);
-        self.plain(PeriodClosed { month, invoices, credit_notes });
+        let statements = Some(closing.stated.len() as u64);
+        self.plain(PeriodClosed { month, invoices, credit_notes, statements });
         Ok(())
     }
 

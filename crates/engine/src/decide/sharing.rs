@@ -1,7 +1,6 @@
 //! Commands about the sharing of the cost of control planes (SEMANTICS 9 and 12).
 
 use super::Draft;
-use crate::apps::AppInstance;
 use crate::command::{PutSharing, ShareCost};
 use crate::refusal::Refusal;
 use crate::sharing::{Division, Share};
@@ -20,15 +19,7 @@ impl Draft<'_> {
         let state = self.state();
         let app_type = of.app_type;
         let app = state.app_type(app_type).ok_or(Refusal::UnknownAppType { app_type })?;
-        if let Some(tenant) = of.tenant {
-            let found = state.tenant(tenant).filter(|_| self.may_see(tenant));
-            found.ok_or(Refusal::UnknownTenant { tenant })?;
-        }
-        let instance = of.app_instance.map(|app_instance| {
-            let own = |found: &&AppInstance| found.app_type == app_type && Some(found.tenant) == of.tenant;
-            state.app_instance(app_instance).filter(own).ok_or(Refusal::UnknownAppInstance { app_instance })
-        });
-        let instance = instance.transpose()?;
+        let instance = self.instance_of_policy(of)?;
         let is_for_all = instance.is_some_and(|found| found.scope == ControlPlaneScope::Platform);
         let old = state.sharing_policy(of);
         if self.identity.tenant.is_some() {
@@ -69,16 +60,7 @@ impl Draft<'_> {
 
     /// The projects that a policy names exist, in the tenant that it is for.
     fn check_sharing_projects(&self, basis: &SharingBasis, tenant: Option<TenantNo>) -> Result<(), Refusal> {
-        let named: Vec<ProjectNo> = match basis {
-            SharingBasis::Fixed(weights) => weights.iter().map(|(project, _)| *project).collect(),
-            SharingBasis::ByTier(tiers) => tiers.projects.iter().map(|(project, _)| *project).collect(),
-            SharingBasis::None
-            | SharingBasis::Owner
-            | SharingBasis::Even
-            | SharingBasis::ByUsage(_)
-            | SharingBasis::ByQuota(_) => Vec::new(),
-        };
-        for project in named {
+        for project in basis.projects() {
             let found = self.state().project(project).filter(|found| tenant.is_none_or(|own| found.tenant == own));
             found.ok_or(Refusal::UnknownProject { project })?;
         }
@@ -139,15 +121,10 @@ impl Draft<'_> {
 }
 
 fn check_basis(basis: &SharingBasis) -> Result<(), Refusal> {
-    match basis {
-        SharingBasis::Fixed(weights) => check_percentages(weights),
-        SharingBasis::ByTier(tiers) => check_tiers(tiers),
-        SharingBasis::None
-        | SharingBasis::Owner
-        | SharingBasis::Even
-        | SharingBasis::ByUsage(_)
-        | SharingBasis::ByQuota(_) => Ok(()),
+    if matches!(basis, SharingBasis::Fixed(_)) {
+        check_percentages(basis.percentages())?;
     }
+    basis.tiers().map_or(Ok(()), check_tiers)
 }
 
 fn check_percentages(weights: &[(ProjectNo, Decimal)]) -> Result<(), Refusal> {

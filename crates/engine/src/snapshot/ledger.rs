@@ -22,6 +22,8 @@ pub(super) fn put(ledger: &Ledger, out: &mut Vec<u8>) {
         closing.credit_notes.put(out);
         put_varint(closing.issued.len() as u64, out);
         closing.issued.iter().for_each(|of| of.put(out));
+        put_varint(closing.stated.len() as u64, out);
+        closing.stated.iter().for_each(|tenant| tenant.put(out));
     }
     put_varint(ledger.payers.len() as u64, out);
     for (key, payer) in &ledger.payers {
@@ -61,7 +63,7 @@ pub(super) fn put(ledger: &Ledger, out: &mut Vec<u8>) {
 }
 
 /// Reads a map whose keys are in order.
-fn get_map<K: Ord, V>(
+pub(super) fn get_map<K: Ord, V>(
     r: &mut Reader<'_>,
     mut entry: impl FnMut(&mut Reader<'_>) -> Result<(K, V), BadSnapshot>,
 ) -> Result<BTreeMap<K, V>, BadSnapshot> {
@@ -69,14 +71,14 @@ fn get_map<K: Ord, V>(
     for _ in 0..r.count(usize::MAX)? {
         let (key, value) = entry(r)?;
         if map.last_key_value().is_some_and(|(last, _)| *last >= key) {
-            return Err(BadSnapshot::Inconsistent("the ledger is out of order"));
+            return Err(BadSnapshot::Inconsistent("the keys of a map are out of order"));
         }
         map.insert(key, value);
     }
     Ok(map)
 }
 
-fn get_set<K: Ord + Field>(r: &mut Reader<'_>) -> Result<BTreeSet<K>, BadSnapshot> {
+pub(super) fn get_set<K: Ord + Field>(r: &mut Reader<'_>) -> Result<BTreeSet<K>, BadSnapshot> {
     Ok(get_map(r, |r| Ok((K::get(r)?, ())))?.into_keys().collect())
 }
 
@@ -115,7 +117,12 @@ pub(super) fn get(size: u64, r: &mut Reader<'_>) -> Result<Ledger, BadSnapshot> 
         if issued.len() as u64 != u64::saturating_add(invoices, credit_notes) || cut >= size {
             return Err(BadSnapshot::Inconsistent("the invoices of the month that is being closed are miscounted"));
         }
-        ledger.closing = Some(Closing { month: ledger.first_open, cut, issued, invoices, credit_notes });
+        let stated = get_set(r)?;
+        let closing = Closing { month: ledger.first_open, cut, issued, invoices, credit_notes, stated };
+        if closing.stated.iter().any(|tenant| !closing.has_invoice(*tenant)) {
+            return Err(BadSnapshot::Inconsistent("a statement for a tenant without an invoice"));
+        }
+        ledger.closing = Some(closing);
     }
     ledger.payers = get_map(r, |r| Ok((Field::get(r)?, get_payer(size, r)?)))?;
     ledger.payer_index = PayerIndex::of(&ledger.payers);

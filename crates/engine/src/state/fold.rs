@@ -404,6 +404,7 @@ impl State {
             Body::LedgerDisputed(disputed) => self.fold_disputed(disputed)?,
             Body::PeriodClosing(closing) => self.fold_period_closing(record, closing)?,
             Body::InvoiceIssued(invoice) => self.fold_invoice(record, invoice)?,
+            Body::PeriodStated(stated) => self.fold_period_stated(record, stated)?,
             Body::PeriodClosed(closed) => self.fold_period_closed(closed)?,
             Body::PaymentRecorded(payment) => self.fold_payment(record, payment)?,
             Body::TaxRatePut(put) => self.fold_tax_rate(put),

@@ -6,7 +6,7 @@ use crate::ledger::{Closing, HOUR, Ledger, Payer};
 use leasehold_ledger::payer_amount;
 use leasehold_model::body::{
     HourSettled, InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerDisputed, LedgerOpened, LedgerPosted,
-    PaymentRecorded, PeriodClosed, PeriodClosing, TaxRatePut,
+    PaymentRecorded, PeriodClosed, PeriodClosing, PeriodStated, TaxRatePut,
 };
 use leasehold_model::ledger::InvoiceSeries;
 use leasehold_model::rate::Currency;
@@ -181,6 +181,7 @@ impl State {
             issued: std::collections::BTreeSet::new(),
             invoices: 0,
             credit_notes: 0,
+            stated: std::collections::BTreeSet::new(),
         });
         self.begin_shares();
         Ok(())
@@ -213,6 +214,16 @@ impl State {
             payer.add(invoice.month, -*amount).ok_or(TOO_LARGE)?;
         }
         ledger.invoiced_add(tenant, invoice.currency, invoice.total)
+    }
+
+    pub(super) fn fold_period_stated(&mut self, record: &Record, stated: &PeriodStated) -> Folded {
+        let tenant = record.identity.tenant.ok_or("a statement without a tenant")?;
+        let closing = self.ledger.closing.as_mut().filter(|closing| closing.month == stated.month);
+        let closing = closing.ok_or("the month is not being closed")?;
+        if closing.cut != stated.cut {
+            return Err("the statement is about another cut");
+        }
+        if closing.stated.insert(tenant) { Ok(()) } else { Err("the tenant has a statement of the month already") }
     }
 
     pub(super) fn fold_period_closed(&mut self, closed: &PeriodClosed) -> Folded {

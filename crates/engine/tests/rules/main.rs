@@ -49,6 +49,7 @@ mod revocation;
 mod sharing;
 mod snapshots;
 mod standings;
+mod statements;
 mod teardown;
 mod tenancy;
 mod timers;
@@ -71,6 +72,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         usage::CODES,
         entitlements::CODES,
         sharing::CODES,
+        statements::CODES,
         LEDGER,
     ]
     .concat()

@@ -9,6 +9,9 @@ use leasehold_model::Instant;
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use std::ops::Range;
 
+/// Series whose integrals are computed together.
+const TOGETHER: usize = 32;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
     bytes: Vec<u8>,
@@ -122,16 +125,40 @@ impl Segment {
         Event { at, series, delta: unzigzag(self.delta.at(place)) }
     }
 
-    /// The integral of a series up to an instant that is not before the first.
-    #[inline]
-    pub(super) fn integral(&self, series: usize, at: Instant) -> QuantaNs {
-        if series >= self.level.len() {
-            return 0;
-        }
+    /// The integral of each of some series up to an instant that is not before the first.
+    ///
+    /// A segment is rarely in the CPU cache, and the data of a series is in several places. So some series are begun
+    /// together, and their events are touched before any of them is added up: the processor waits for all of them at once
+    /// and not for one after the other.
+    pub(super) fn integrals(&self, series: &[u32], at: Instant) -> Vec<QuantaNs> {
         let distance = at.since(self.first).0;
+        let mut sums = Vec::with_capacity(series.len());
+        let mut begun: [(i128, Range<usize>); TOGETHER] = std::array::from_fn(|_| (0, 0..0));
+        for some in series.chunks(TOGETHER) {
+            for (begun, one) in begun.iter_mut().zip(some) {
+                *begun = self.begin(*one as usize, distance);
+            }
+            let begun = &begun[..some.len()];
+            let touched = begun.iter().map(|(_, events)| self.at.at(events.start) ^ self.delta.at(events.start));
+            std::hint::black_box(touched.fold(0, std::ops::BitXor::bitxor));
+            sums.extend(begun.iter().map(|(start, events)| self.add_events(*start, events.clone(), distance)));
+        }
+        sums
+    }
+
+    /// The integral without the events of the segment, and the events.
+    #[inline]
+    fn begin(&self, series: usize, distance: u64) -> (i128, Range<usize>) {
+        if series >= self.level.len() {
+            return (0, 0..0);
+        }
         let start = self.integral.at_wide(series) + u128::from(self.level.at(series)) * u128::from(distance);
-        let mut sum = start.cast_signed();
-        for place in self.events_of(series) {
+        (start.cast_signed(), self.events_of(series))
+    }
+
+    #[inline]
+    fn add_events(&self, mut sum: i128, events: Range<usize>, distance: u64) -> QuantaNs {
+        for place in events {
             let Some(passed) = distance.checked_sub(self.at.at(place)) else { break };
             sum += i128::from(unzigzag(self.delta.at(place))) * i128::from(passed);
         }

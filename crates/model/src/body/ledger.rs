@@ -143,6 +143,10 @@ fields! {
 fields! {
     /// A month is closed for ever.
     pub struct PeriodClosed { pub month: Month, pub invoices: u64, pub credit_notes: u64 }
+    added {
+        /// How many tenants can prove their invoices by a statement (ADR 25).
+        1 pub statements: Option<u64>,
+    }
 }
 
 fields! {

@@ -77,6 +77,7 @@ macro_rules! ledger_kinds {
             | $crate::Body::LedgerDisputed(_)
             | $crate::Body::PeriodClosing(_)
             | $crate::Body::InvoiceIssued(_)
+            | $crate::Body::PeriodStated(_)
             | $crate::Body::PeriodClosed(_)
             | $crate::Body::PaymentRecorded(_)
             | $crate::Body::TaxRatePut(_)

@@ -95,6 +95,18 @@ impl SharingBasis {
             Self::None | Self::Owner | Self::Even | Self::Fixed(_) | Self::ByTier(_) => None,
         }
     }
+    /// The percentages, if it has any.
+    pub fn percentages(&self) -> &[(ProjectNo, Decimal)] {
+        if let Self::Fixed(percentages) = self { percentages } else { &[] }
+    }
+    pub const fn tiers(&self) -> Option<&ServiceTiers> {
+        if let Self::ByTier(tiers) = self { Some(tiers) } else { None }
+    }
+    /// The projects that it names.
+    pub fn projects(&self) -> impl Iterator<Item = ProjectNo> + '_ {
+        let of_tiers = self.tiers().into_iter().flat_map(|tiers| &tiers.projects);
+        self.percentages().iter().map(|(project, _)| *project).chain(of_tiers.map(|(project, _)| *project))
+    }
     /// Whether others than the owner may bear something.
     pub const fn divides(&self) -> bool {
         !matches!(self, Self::None | Self::Owner)

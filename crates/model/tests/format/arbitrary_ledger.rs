@@ -176,6 +176,28 @@ fn prepaid() -> BoxedStrategy<Body> {
     .boxed()
 }
 
+fn statements() -> BoxedStrategy<Body> {
+    let hashes = any::<[[u8; 32]; 7]>();
+    (months(), u64s(), u64s(), u64s(), (u64s(), u64s()), hashes)
+        .prop_map(|(month, from, border, cut, (own, common), [a, b, c, d, e, f, g])| {
+            PeriodStated {
+                month,
+                from,
+                border,
+                cut,
+                records: RecordSet { count: own, root: a },
+                common: RecordSet { count: common, root: b },
+                list_at_start: c,
+                list_at_border: d,
+                common_at_start: e,
+                common_at_border: f,
+                claimed_nodes: g,
+            }
+            .into()
+        })
+        .boxed()
+}
+
 pub(crate) fn bodies() -> BoxedStrategy<Body> {
     let taxes = (decimals(), steps(), steps(), steps());
     let taxes = vec(taxes.prop_map(|(rate, posted, net, tax)| TaxLine { rate, posted, net, tax }), 0..3);
@@ -192,12 +214,10 @@ pub(crate) fn bodies() -> BoxedStrategy<Body> {
             .prop_map(|((number, month, currency, projects), (taxes, total, lines, lines_hash, due_at))| {
                 InvoiceIssued { number, month, currency, projects, taxes, total, lines, lines_hash, due_at }.into()
             }),
-        (months(), u64s(), u64s()).prop_map(|(month, invoices, credit_notes)| PeriodClosed {
-            month,
-            invoices,
-            credit_notes
-        }
-        .into()),
+        (months(), u64s(), u64s(), option::of(u64s())).prop_map(|(month, invoices, credit_notes, statements)| {
+            PeriodClosed { month, invoices, credit_notes, statements }.into()
+        }),
+        statements(),
         (currencies(), steps(), option::of(invoices()), names(), instants()).prop_map(
             |(currency, amount, invoice, reference, received_at)| {
                 PaymentRecorded { currency, amount, invoice, reference, received_at }.into()

@@ -10,10 +10,11 @@ use leasehold_model::body::*;
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::*;
 
-/// With those about sharing, which came last.
+/// With those about sharing and statements, which came last.
 pub(super) fn bodies() -> Vec<Body> {
     let mut all = registry();
     all.extend(samples_sharing::bodies());
+    all.extend(super::samples_ledger::statements());
     all
 }
 

@@ -148,7 +148,7 @@ pub(super) fn bodies() -> Vec<Body> {
             due_at: NEW_YEAR,
         }
         .into(),
-        PeriodClosed { month: january(), invoices: 12, credit_notes: 1 }.into(),
+        PeriodClosed { month: january(), invoices: 12, credit_notes: 1, statements: None }.into(),
         PaymentRecorded {
             currency: Currency::DEFAULT,
             amount: Steps(42_860_000),
@@ -213,6 +213,27 @@ pub(super) fn bodies() -> Vec<Body> {
             available: Funds(-1_500_000_001),
             requested: Amount(2_000_000_000),
         })
+        .into(),
+    ]
+}
+
+/// Those about statements, which came last.
+pub(super) fn statements() -> Vec<Body> {
+    vec![
+        PeriodClosed { month: january(), invoices: 12, credit_notes: 1, statements: Some(11) }.into(),
+        PeriodStated {
+            month: january(),
+            from: 300,
+            border: 1_000,
+            cut: 1_007,
+            records: RecordSet { count: 130, root: [1; 32] },
+            common: RecordSet { count: 2, root: [2; 32] },
+            list_at_start: [3; 32],
+            list_at_border: [4; 32],
+            common_at_start: [5; 32],
+            common_at_border: [6; 32],
+            claimed_nodes: [7; 32],
+        }
         .into(),
     ]
 }

@@ -13,6 +13,7 @@ mod month;
 mod posting;
 mod prepaid;
 mod share;
+mod statement;
 
 pub use audit::{Audit, DueLine};
 pub use entry::Entry;
@@ -63,6 +64,8 @@ pub struct Ledger {
     pub(crate) corrected: BTreeSet<EntryId>,
     disputed: BTreeSet<EntryId>,
     pub(crate) invoices: Vec<Issued>,
+    /// Whose statements are sealed, and of which month.
+    pub(crate) stated: Vec<(TenantNo, Month)>,
     references: BTreeSet<(TenantNo, Name)>,
     /// In the order in which they were set.
     pub(crate) tax_rates: Vec<TaxRatePut>,
@@ -97,6 +100,8 @@ impl Ledger {
             self.month_closing(record, body.month)?;
         } else if let Body::InvoiceIssued(body) = &record.body {
             self.invoice_issued(record, body)?;
+        } else if let Body::PeriodStated(body) = &record.body {
+            self.month_stated(record, body)?;
         } else if let Body::PeriodClosed(body) = &record.body {
             self.month_closed(body)?;
         } else if let Body::PaymentRecorded(body) = &record.body {

@@ -37,6 +37,10 @@ impl Ledger {
         let counts = (count(InvoiceSeries::Invoice), count(InvoiceSeries::CreditNote));
         let given = (closed.invoices, closed.credit_notes);
         demand!(given == counts, "invoice-count", "{given:?} instead of {counts:?}");
+        // Before rules version 9 there were none, and nothing was said about them.
+        let stated = self.statements_of(month);
+        let given = closed.statements.unwrap_or(0);
+        demand!(given == stated, "statement-count", "{given} instead of {stated}");
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Encoding and decoding of what there is to share.
 
 use super::super::BadSnapshot;
+use super::super::ledger::{get_map, get_set};
 use crate::sharing::{ClosingShares, SharedCosts, SharingPolicies};
 use leasehold_model::body::SharingPut;
 use leasehold_model::codec::{Field, Reader, put_varint};
@@ -16,16 +17,8 @@ fn put_map<K: Field, V: Field>(map: impl ExactSizeIterator<Item = (K, V)>, out: 
     }
 }
 
-fn get_map<K: Field + Ord, V: Field>(r: &mut Reader<'_>) -> Result<BTreeMap<K, V>, BadSnapshot> {
-    let mut map = BTreeMap::new();
-    for _ in 0..r.count(usize::MAX)? {
-        let (key, value) = (K::get(r)?, V::get(r)?);
-        if map.last_key_value().is_some_and(|(last, _)| *last >= key) {
-            return Err(BadSnapshot::Inconsistent("what is shared is out of order"));
-        }
-        map.insert(key, value);
-    }
-    Ok(map)
+fn get_fields<K: Field + Ord, V: Field>(r: &mut Reader<'_>) -> Result<BTreeMap<K, V>, BadSnapshot> {
+    get_map(r, |r| Ok((K::get(r)?, V::get(r)?)))
 }
 
 fn put_policies(policies: &SharingPolicies, out: &mut Vec<u8>) {
@@ -34,15 +27,10 @@ fn put_policies(policies: &SharingPolicies, out: &mut Vec<u8>) {
 }
 
 fn get_policies(r: &mut Reader<'_>) -> Result<SharingPolicies, BadSnapshot> {
-    let mut policies = SharingPolicies::new();
-    for _ in 0..r.count(usize::MAX)? {
-        let policy: SharingPut = Field::get(r)?;
-        if policies.last_key_value().is_some_and(|(last, _)| *last >= policy.of) {
-            return Err(BadSnapshot::Inconsistent("sharing policies are out of order"));
-        }
-        policies.insert(policy.of, policy);
-    }
-    Ok(policies)
+    get_map(r, |r| {
+        let policy = SharingPut::get(r)?;
+        Ok((policy.of, policy))
+    })
 }
 
 pub(super) fn put(sharing: &SharedCosts, out: &mut Vec<u8>) {
@@ -64,19 +52,11 @@ pub(super) fn put(sharing: &SharedCosts, out: &mut Vec<u8>) {
 
 pub(super) fn get(r: &mut Reader<'_>) -> Result<SharedCosts, BadSnapshot> {
     let policies = get_policies(r)?;
-    let pools = get_map::<((Month, AppInstanceNo), Currency), Steps>(r)?;
-    let work = get_map::<((Month, AppInstanceNo), (UnitNo, ProjectNo)), UsageDelta>(r)?;
-    let closing = if bool::get(r)? {
-        let policies = get_policies(r)?;
-        let mut closing = ClosingShares { policies, ..ClosingShares::default() };
-        for _ in 0..r.count(usize::MAX)? {
-            if !closing.done.insert(Field::get(r)?) {
-                return Err(BadSnapshot::Inconsistent("a cost that was shared twice"));
-            }
-        }
-        Some(closing)
-    } else {
-        None
+    let pools = get_fields::<((Month, AppInstanceNo), Currency), Steps>(r)?;
+    let work = get_fields::<((Month, AppInstanceNo), (UnitNo, ProjectNo)), UsageDelta>(r)?;
+    let closing = match bool::get(r)? {
+        true => Some(ClosingShares { policies: get_policies(r)?, done: get_set(r)? }),
+        false => None,
     };
     if pools.values().any(|pool| *pool == Steps::ZERO) || work.values().any(|used| used.0 == 0) {
         return Err(BadSnapshot::Inconsistent("nothing to share"));

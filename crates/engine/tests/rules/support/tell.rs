@@ -429,6 +429,14 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
         Body::AppPolicyPut(put) => format!("policy version {}", put.version),
         Body::SharingPut(put) => format!("sharing version {}", put.version),
         Body::LedgerShared(shared) => super::sharing::tell(&project_name(state, record), shared),
+        Body::PeriodStated(stated) => {
+            let distances = [stated.from, stated.border].map(|at| stated.cut.abs_diff(at));
+            format!("stated {} from {} and {} before the cut", stated.month, distances[0], distances[1])
+        }
+        Body::PeriodClosed(closed) => {
+            let (invoices, statements) = (closed.invoices + closed.credit_notes, closed.statements);
+            format!("{} closed, {invoices} invoices, {statements:?} statements", closed.month)
+        }
         Body::CeilingDeleted(gone) => format!("ceiling{} gone", app(gone.app_instance)),
         Body::RateCardPut(put) => format!("card {}{} from {}", put.card, of(state, put.pool), names.time(put.from)),
         Body::RateCardDeleted(gone) => format!("card {} withdrawn", gone.card),

@@ -23,6 +23,7 @@ pub(super) const VERBS: &[&str] = &[
     "cut",
     "sharecost",
     "invoice",
+    "state",
     "finish",
 ];
 
