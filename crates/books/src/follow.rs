@@ -288,6 +288,7 @@ impl Books {
                 self.units.unposted.at_cut = Some(self.units.unposted.lines.clone());
             }
             Body::InvoiceIssued(invoice) => self.ledger.invoiced(record, invoice)?,
+            Body::PeriodStated(stated) => self.ledger.stated(record, stated)?,
             Body::PeriodClosed(closed) => {
                 self.ledger.close(record, closed);
                 self.units.unposted.at_cut = None;

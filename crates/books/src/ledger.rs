@@ -13,6 +13,7 @@ mod prepaid;
 mod rating;
 mod settle;
 mod shares;
+mod statements;
 mod stored;
 mod story;
 
@@ -99,6 +100,8 @@ pub(crate) struct LedgerBook {
     pub(crate) prepaid: Vec<PrepaidEntry>,
     /// When months were closed.
     pub(crate) closed: BTreeMap<Month, Instant>,
+    /// The statements by which tenants prove their invoices, with the sequences of their records.
+    pub(crate) stated: BTreeMap<(Month, TenantNo), u64>,
     /// The number of entries, and of records with entries.
     pub(crate) entries: u64,
     pub(crate) kept: u64,

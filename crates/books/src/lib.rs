@@ -71,6 +71,6 @@ pub use timeline::{
     HourUsage, InvoicedLine, Request, Timeline, TimelinePlace, TimelineQuestion, TimelineStep, TimelineWhat,
 };
 pub use trail::{StepKind, TrailStep};
-pub use units::{KnownUsage, UnitLine, UnitSeries};
+pub use units::{AppAnchors, KnownUsage, UnitLine, UnitSeries};
 pub use usage_lines::{Usage, UsageLine};
 pub use waste::{FRAGMENTED_LEASE_COUNT, LeaseWaste, Waste, WasteClass};

@@ -9,7 +9,7 @@ use crate::seal::Seal;
 use crate::store::{self, Definition, Store};
 use leasehold_meter::column::Column;
 use leasehold_model::codec::{DecodeError, Reader, put_varint};
-use leasehold_model::fields;
+use leasehold_model::{Month, fields};
 use std::collections::BTreeSet;
 
 /// A key: numbers that are compared one after the other. Numbers that are equal in a whole page take no space.
@@ -28,6 +28,11 @@ fields! {
     /// The runs of an index in the file, the oldest and largest first.
     #[derive(Default)]
     pub struct RunHeads { pub runs: Vec<Run>, pub next_page: u64 }
+}
+
+/// A month as a part of a key: later ones have greater numbers.
+pub(crate) fn month_number(month: Month) -> u64 {
+    u64::from(month.year()) * 12 + u64::from(month.month())
 }
 
 #[derive(Default)]

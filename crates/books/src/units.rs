@@ -269,6 +269,11 @@ impl Books {
         all.map(|((_, version), sequence)| (*version, *sequence)).collect()
     }
 
+    /// What never changes of an app instance, also of a deleted one.
+    pub fn app_anchors(&self, instance: AppInstanceNo) -> Option<&AppAnchors> {
+        self.units.apps.get(&instance)
+    }
+
     pub fn unit_price(&self, number: u32) -> Option<&UnitPricePut> {
         self.units.price(number)
     }

@@ -27,6 +27,7 @@ pub struct Secret {
     pub(crate) snapshot: MacKey,
     books: MacKey,
     scrub: MacKey,
+    statements: MacKey,
 }
 
 /// Why a secret could not be read or written.
@@ -72,6 +73,7 @@ impl Secret {
             snapshot: key("leasehold/v2/snapshot"),
             books: key("leasehold/v2/books"),
             scrub: key("leasehold/v2/scrub"),
+            statements: key("leasehold/v2/statements"),
             bytes: Arc::new(bytes),
         }
     }
@@ -84,6 +86,11 @@ impl Secret {
     /// The key that authenticates the progress of the scrub.
     pub fn scrub(&self) -> &MacKey {
         &self.scrub
+    }
+
+    /// The key that authenticates where the statements of the next month begin.
+    pub fn statements(&self) -> &MacKey {
+        &self.statements
     }
 
     /// Reads a secret from a file that only its owner may read. `None` if there is no file.
@@ -192,15 +199,16 @@ mod tests {
     #[test]
     fn derived_keys_are_these() {
         let secret = Secret::new([7; 32]);
-        let shown =
-            [&secret.batch, &secret.anchor, &secret.snapshot, &secret.books, &secret.scrub].map(|key| key.mac(&[b"x"]));
+        let Secret { batch, anchor, snapshot, books, scrub, statements, .. } = &secret;
+        let shown = [batch, anchor, snapshot, books, scrub, statements].map(|key| key.mac(&[b"x"]));
         let shown: Vec<_> = shown.iter().map(|mac| hex::encode(mac)).collect();
         expect_test::expect![[r#"
             3c4d716a906e72e2db13dc2c6258d43e42c85abc7e97afac9cfb364e07bc82b0
             1ca1782bb2a2c2a9093cd2d79e7646809f3297cd9584ae40b69e9b383b65f92e
             7c1202df67ac0c3f32eb50c11e5e632393e6753c3c366d4d9e7b40f65ebef764
             b93a7715f6dba604742c63c29d13f06c7d68060bc59f3d365cfaab6236a121b8
-            63e0bdc98fcc299c915875144f73e74d1b1089d6fb27012d15fc8fc0c631c2d0"#]]
+            63e0bdc98fcc299c915875144f73e74d1b1089d6fb27012d15fc8fc0c631c2d0
+            b280d0c3f6c81c89071a22402da91234bb6b65f713e255deaac78ad56c65e70e"#]]
         .assert_eq(&shown.join("\n"));
     }
 

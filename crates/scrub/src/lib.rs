@@ -11,9 +11,11 @@ mod differ;
 mod entries;
 mod pass;
 mod saved;
+mod statements;
 mod tally;
 
 pub use check::{BookRows, BooksChecked};
 pub use leasehold_books::Balance;
 pub use pass::{Finding, Pass, Step};
+pub use statements::{StatementsChecked, recheck_statements};
 pub use tally::OPEN_MAX;

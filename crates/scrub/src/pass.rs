@@ -2,10 +2,11 @@
 
 use crate::check::{BookRows, BooksChecked, Check};
 use crate::saved::{get, put};
+use leasehold_bill::Found;
 use leasehold_books::Balance;
 use leasehold_journal::{FileJournal, Scrub, ScrubDamage, ScrubStep};
 use leasehold_meter::QuantaNs;
-use leasehold_model::{ClassNo, LeaseNo, TenantNo};
+use leasehold_model::{Body, ClassNo, LeaseNo, TenantNo};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -20,6 +21,8 @@ pub enum Finding {
     Lease { lease: LeaseNo, figure: &'static str, books: String, records: String },
     /// What a tenant held of a class differs from the sum over its leases, in quanta × nanoseconds.
     Total { tenant: TenantNo, class: ClassNo, books: QuantaNs, records: QuantaNs },
+    /// A statement about the records of a month is not what they say.
+    Statement { sequence: u64, what: String },
     /// The books lack a lease, contain one too many, or cannot be read.
     Books { what: String },
 }
@@ -37,6 +40,8 @@ pub struct Step {
 pub struct Pass {
     scrub: Scrub,
     check: Check,
+    /// Where statements about months are.
+    statements: Found,
 }
 
 impl Pass {
@@ -46,21 +51,21 @@ impl Pass {
         if balance.is_none() {
             check.give_up("the books could not be read");
         }
-        Self { scrub: journal.scrub(None), check }
+        Self { scrub: journal.scrub(None), check, statements: Found::default() }
     }
 
     /// Goes on with a pass from the bytes of [`Self::save`]. `None` if they are of another version.
     pub fn resume(journal: &FileJournal, saved: &[u8]) -> Option<Self> {
-        let (place, check) = get(saved)?;
+        let (place, check, statements) = get(saved)?;
         let size = place.position.size;
         let scrub = journal.scrub(Some(place));
-        (scrub.size() == size).then_some(Self { scrub, check })
+        (scrub.size() == size).then_some(Self { scrub, check, statements })
     }
 
     /// Where the pass stands. Compares the leases that wait for it first.
     pub fn save(&mut self, books: &dyn BookRows) -> (Vec<u8>, Vec<Finding>) {
         let found = self.check.compare(true, books);
-        (put(&self.scrub.place(), &self.check), found)
+        (put(&self.scrub.place(), &self.check, &self.statements), found)
     }
 
     pub fn scrub(&self) -> &Scrub {
@@ -70,6 +75,10 @@ impl Pass {
     pub fn books(&self) -> (&BooksChecked, u64) {
         (&self.check.state, self.check.balance.size)
     }
+    /// The statements about months that were found so far.
+    pub fn statements(&self) -> &Found {
+        &self.statements
+    }
     /// Closed leases that were compared.
     pub fn leases(&self) -> u64 {
         self.check.tally.closed
@@ -77,11 +86,14 @@ impl Pass {
 
     /// Reads and compares the next part.
     pub fn step(&mut self, books: &dyn BookRows) -> io::Result<Step> {
-        let Self { scrub, check } = self;
+        let Self { scrub, check, statements } = self;
         let mut step = Step::default();
         let read = scrub.step(&mut |_, raw| {
             // It was decoded a moment ago.
             if let Ok(record) = raw.decode() {
+                if let Body::PeriodStated(stated) = &record.body {
+                    statements.note(record.sequence, stated.month);
+                }
                 step.found.extend(check.take(&record).err());
             }
             ControlFlow::Continue(())

@@ -2,20 +2,21 @@
 
 use crate::check::{BooksChecked, Check, Corrections};
 use crate::tally::{Lease, OPEN_MAX, Phase, Sums, Tally};
+use leasehold_bill::Found;
 use leasehold_books::{Balance, End};
 use leasehold_journal::ScrubPlace;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::rate::Currency;
-use leasehold_model::{Account, ClassNo, Instant, Steps, TenantNo};
+use leasehold_model::{Account, ClassNo, Instant, Month, Steps, TenantNo};
 
 /// Raised whenever the bytes change their meaning.
-const VERSION: u64 = 4;
+const VERSION: u64 = 5;
 /// More payers and classes than any journal has.
 const SUMS_MAX: usize = 1 << 24;
 /// More allocations that are not over, or corrected ends, than any journal has.
 const LIST_MAX: usize = 1 << 32;
 
-pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
+pub(crate) fn put(place: &ScrubPlace, check: &Check, statements: &Found) -> Vec<u8> {
     let mut out = Vec::with_capacity(4096 + check.tally.open.len() * 72);
     put_varint(VERSION, &mut out);
     place.put(&mut out);
@@ -51,10 +52,12 @@ pub(crate) fn put(place: &ScrubPlace, check: &Check) -> Vec<u8> {
     put_list(check.tally.accounts.iter().map(|(key, sum)| (*key, Steps(*sum))), &mut out);
     put_list(check.corrections.ends.iter().map(|(lease, end)| (*lease, *end)), &mut out);
     put_list(check.corrections.idle.iter().copied(), &mut out);
+    let statements: Vec<_> = statements.iter().map(|(month, first, last)| (month, (first, last))).collect();
+    put_list(statements.into_iter(), &mut out);
     out
 }
 
-pub(crate) fn get(bytes: &[u8]) -> Option<(ScrubPlace, Check)> {
+pub(crate) fn get(bytes: &[u8]) -> Option<(ScrubPlace, Check, Found)> {
     let mut r = Reader::new(bytes);
     if r.varint().ok()? != VERSION {
         return None;
@@ -62,7 +65,7 @@ pub(crate) fn get(bytes: &[u8]) -> Option<(ScrubPlace, Check)> {
     read(&mut r).ok()
 }
 
-fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
+fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check, Found), DecodeError> {
     let place = ScrubPlace::get(r)?;
     let (size, stamp, closed) = (u64::get(r)?, Instant::get(r)?, u64::get(r)?);
     let (held, idle) = (list_of(get_sums(r)?), list_of(get_sums(r)?));
@@ -87,8 +90,13 @@ fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check), DecodeError> {
     tally.allocations = get_list(r)?.into_iter().collect();
     tally.accounts = get_list::<(_, Steps)>(r)?.into_iter().map(|(key, sum)| (key, sum.0)).collect();
     let corrections = Corrections { ends: get_list(r)?.into_iter().collect(), idle: get_list(r)? };
+    let mut statements = Found::default();
+    for (month, (first, last)) in get_list::<(Month, (u64, u64))>(r)? {
+        statements.note(first, month);
+        statements.note(last, month);
+    }
     r.finish()?;
-    Ok((place, Check::at(balance, tally, (next_row, idle, corrections), state)))
+    Ok((place, Check::at(balance, tally, (next_row, idle, corrections), state), statements))
 }
 
 fn put_list<T: Field>(list: impl ExactSizeIterator<Item = T>, out: &mut Vec<u8>) {

@@ -4,10 +4,10 @@
 use crate::requests::{name, small};
 use leasehold_engine::command::{
     AdjustLedger, CorrectEntry, DisputeEntry, IssueInvoice, OpenLedger, PostUsage, PutTaxRate, RatedLine,
-    RecordPayment, SettleHour,
+    RecordPayment, SettleHour, StatePeriod,
 };
 use leasehold_engine::{Command, State};
-use leasehold_model::body::CorrectedLine;
+use leasehold_model::body::{CorrectedLine, PeriodStated, RecordSet};
 use leasehold_model::ledger::{ExactSteps, HOUR_NS, InvoiceNo, InvoiceSeries, Item, Magnitude};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
@@ -34,7 +34,12 @@ pub(crate) fn rest_of_month(state: &State, ledger: &Ledger, now: Instant, dice: 
     left.retain(|(tenant, currency)| !ledger.is_issued(*tenant, *currency, month));
     let mut drawn = Drawn { state, ledger, now, dice: dice.split() };
     let each: Vec<Command> = left.into_iter().map(|of| drawn.issue_to(of, month)).collect();
-    if each.is_empty() { vec![Command::FinishPeriod(month)] } else { each }
+    if !each.is_empty() {
+        return each;
+    }
+    // Not all tenants get a statement: the end of a month does not insist on them.
+    let stated = drawn.statements(month);
+    stated.into_iter().chain([Command::FinishPeriod(month)]).collect()
 }
 
 /// Shortly before the end of the last month, so that it can be closed soon; sometimes at no hour, or in the future.
@@ -79,6 +84,7 @@ impl Drawn<'_> {
                 0 => Command::DeleteProject(self.project().0),
                 _ => Command::DeleteTenant(self.project().1),
             },
+            19 if closing.is_some() && self.dice.one_in(2) => self.state_period(),
             19 | 20 if closing.is_some() => self.issue(),
             21 => Command::OpenLedger(OpenLedger { from: start(self.now, &mut self.dice) }),
             _ => match closing {
@@ -295,6 +301,51 @@ impl Drawn<'_> {
                 .one_in(3)
                 .then(|| Instant(self.now.0 - 1_000_000_000 + self.dice.below(1_100_000_000))),
         })
+    }
+
+    /// Statements for most of those who lack one, mostly right.
+    fn statements(&mut self, month: Month) -> Vec<Command> {
+        let Some((_, cut)) = self.ledger.closing() else { return Vec::new() };
+        let lacking = self.ledger.invoiced_in(month).into_iter().filter(|(_, stated)| !stated);
+        let tenants: Vec<TenantNo> = lacking.map(|(tenant, _)| tenant).filter(|_| !self.dice.one_in(5)).collect();
+        tenants.into_iter().map(|tenant| self.statement(tenant, month, cut)).collect()
+    }
+
+    /// A statement for anybody who got an invoice, perhaps for the second time.
+    fn state_period(&mut self) -> Command {
+        let (month, cut) = self.ledger.closing().unwrap_or((self.open_month(), self.state.size()));
+        let invoiced = self.ledger.invoiced_in(month);
+        let tenant = match invoiced.len() {
+            0 => self.project().1,
+            _ => self.dice.pick(&invoiced).0,
+        };
+        self.statement(tenant, month, cut)
+    }
+
+    fn statement(&mut self, tenant: TenantNo, month: Month, cut: u64) -> Command {
+        let tenant = if self.wrong() { TenantNo(small(&mut self.dice, 4)) } else { tenant };
+        let border = self.dice.below(cut + 1);
+        let set = |count| RecordSet { count, root: [9; 32] };
+        let mut stated = PeriodStated {
+            month: if self.wrong() { month.next() } else { month },
+            from: self.dice.below(border + 1),
+            border,
+            cut,
+            records: set(self.dice.below(100)),
+            common: set(self.dice.below(100)),
+            list_at_start: [1; 32],
+            list_at_border: [2; 32],
+            common_at_start: [3; 32],
+            common_at_border: [4; 32],
+            claimed_nodes: [5; 32],
+        };
+        match self.dice.below(30) {
+            0 => stated.from = stated.border + 1,
+            1 => stated.border = stated.cut + 1,
+            2 => stated.cut += 1,
+            _ => {}
+        }
+        Command::StatePeriod(StatePeriod { tenant, stated })
     }
 
     fn issue(&mut self) -> Command {

@@ -34,7 +34,8 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
     Some((identity, Command::PutAppPolicy(PutAppPolicy { of, units, attribution, billed_work })))
 }
 
-fn pick<T: Copy>(from: &[T], dice: &mut Dice) -> Option<T> {
+/// One of several, if there are any.
+pub(crate) fn pick<T: Copy>(from: &[T], dice: &mut Dice) -> Option<T> {
     (!from.is_empty()).then(|| *dice.pick(from))
 }
 
@@ -47,16 +48,20 @@ fn scope(state: &State, dice: &mut Dice) -> Option<PolicyScope> {
     let own: Vec<&AppInstance> =
         instances.iter().copied().filter(|found| found.scope == ControlPlaneScope::Project).collect();
     let instance = pick(&own, dice).filter(|_| !dice.one_in(3)).or_else(|| pick(&instances, dice));
-    let of_instance = |found: &AppInstance| PolicyScope {
-        app_type: found.app_type,
-        tenant: Some(found.tenant),
-        app_instance: Some(found.number),
-    };
-    let mut of = match dice.below(7) {
+    let of = match dice.below(7) {
         0 | 1 => PolicyScope { app_type, tenant: None, app_instance: None },
         2 | 3 => PolicyScope { app_type, tenant, app_instance: None },
         _ => of_instance(instance?),
     };
+    Some(at_times_mistaken(of, dice))
+}
+
+pub(crate) fn of_instance(found: &AppInstance) -> PolicyScope {
+    PolicyScope { app_type: found.app_type, tenant: Some(found.tenant), app_instance: Some(found.number) }
+}
+
+/// The same scope or, at times, one that may not exist.
+pub(crate) fn at_times_mistaken(mut of: PolicyScope, dice: &mut Dice) -> PolicyScope {
     match dice.below(40) {
         0 => of.app_type = AppTypeNo(small(dice, 6)),
         1 => of.tenant = Some(TenantNo(small(dice, 5))),
@@ -64,7 +69,7 @@ fn scope(state: &State, dice: &mut Dice) -> Option<PolicyScope> {
         3 => of.app_instance = Some(AppInstanceNo(dice.below(12))),
         _ => {}
     }
-    Some(of)
+    of
 }
 
 /// Mostly all units of the app, or all but one.

@@ -2,7 +2,7 @@
 //! They are drawn from dice of their own: other draws would change what every kept seed does.
 
 use crate::apps::who;
-use crate::policies::billed_work;
+use crate::policies::{at_times_mistaken, billed_work, of_instance, pick};
 use crate::requests::{name, small};
 use crate::shares::costly;
 use leasehold_engine::command::{PutAppPolicy, PutEntitlement, PutProject, PutSharing};
@@ -42,10 +42,6 @@ pub(crate) fn any(state: &State, records: &[Record], now: Instant, often: bool) 
     }
 }
 
-fn pick<T: Copy>(from: &[T], dice: &mut Dice) -> Option<T> {
-    (!from.is_empty()).then(|| *dice.pick(from))
-}
-
 fn projects_of(state: &State, tenant: Option<TenantNo>) -> Vec<ProjectNo> {
     let own = state.projects().filter(|(_, found)| tenant.is_none_or(|tenant| tenant == found.tenant));
     own.map(|(number, _)| number).collect()
@@ -62,28 +58,17 @@ fn some_instance<'a>(state: &'a State, costly: &BTreeSet<AppInstanceNo>, dice: &
     pick(&shared, dice).filter(|_| !dice.one_in(6)).or_else(|| pick(&all, dice))
 }
 
-fn of_instance(found: &AppInstance) -> PolicyScope {
-    PolicyScope { app_type: found.app_type, tenant: Some(found.tenant), app_instance: Some(found.number) }
-}
-
 fn scope(state: &State, found: Option<&AppInstance>, dice: &mut Dice) -> Option<PolicyScope> {
     let apps: Vec<&AppType> = state.app_types().collect();
     let app_type = found.map_or(pick(&apps, dice)?.number, |found| found.app_type);
     let tenants: Vec<TenantNo> = state.tenants().map(|tenant| tenant.number).collect();
     let tenant = found.map(|found| found.tenant).or_else(|| pick(&tenants, dice));
-    let mut of = match dice.below(8) {
+    let of = match dice.below(8) {
         0 | 1 => PolicyScope { app_type, tenant: None, app_instance: None },
         2 | 3 => PolicyScope { app_type, tenant, app_instance: None },
         _ => of_instance(found?),
     };
-    match dice.below(40) {
-        0 => of.app_type = AppTypeNo(small(dice, 6)),
-        1 => of.tenant = Some(TenantNo(small(dice, 5))),
-        2 => of.tenant = None,
-        3 => of.app_instance = Some(AppInstanceNo(dice.below(12))),
-        _ => {}
-    }
-    Some(of)
+    Some(at_times_mistaken(of, dice))
 }
 
 fn policy(state: &State, found: Option<&AppInstance>, dice: &mut Dice) -> Option<(Identity, Command)> {

@@ -198,6 +198,7 @@ pub(crate) fn wish(command: &Command) -> Wish {
         }),
         Command::ShareCost(share) => Wish::ShareCost { app_instance: share.app_instance, currency: share.currency },
         Command::IssueInvoice(_) => Wish::IssueInvoice,
+        Command::StatePeriod(state) => Wish::StatePeriod { tenant: state.tenant, stated: Box::new(state.stated) },
         Command::FinishPeriod(_) => Wish::FinishPeriod,
         Command::PostUsage(post) => Wish::PostUsage { as_of_size: post.as_of_size },
         Command::Renew(renewals) => {

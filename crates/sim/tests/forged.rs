@@ -298,6 +298,19 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
                 }
             });
         }
+        Body::PeriodStated(_) => {
+            body!(PeriodStated, of, of.month = of.month.next());
+            body!(PeriodStated, of, of.from = of.border + 1);
+            body!(PeriodStated, of, of.border = of.cut + 1);
+            body!(PeriodStated, of, of.cut += 1);
+            forge(&|one| one.identity.tenant = Some(TenantNo(77)));
+            forge(&|one| one.identity.tenant = None);
+            forge(&|one| one.identity.project = Some(ProjectNo(0)));
+        }
+        Body::PeriodClosed(_) => {
+            body!(PeriodClosed, of, of.statements = of.statements.map(|count| count + 1));
+            body!(PeriodClosed, of, of.invoices += 1);
+        }
         Body::AllocationStarted(_) | Body::AllocationCheckpointing(_) => {
             forge(&|one| one.identity.tenant = Some(TenantNo(77)));
         }

@@ -6,7 +6,8 @@
 use crate::chunks::{Chunk, Flaw};
 use crate::failure::Why;
 use crate::tree::{GrowingRun, Run};
-use leasehold_model::body::{Converted, Genesis, KeyRotated, Started};
+use leasehold_bill::Found;
+use leasehold_model::body::{Converted, Genesis, KeyRotated, PeriodStated, Started};
 use leasehold_model::frame::{BATCH_HEADER_BYTES, Frames, signed_message};
 use leasehold_model::{Body, Damage, DecodeError, Hash, Instant, RawBatch, RawRecord, Reader, Record};
 use leasehold_tlog::verify_raw;
@@ -67,6 +68,8 @@ pub(crate) struct Checked {
     /// Cut at every size at which a root is needed, each with the hash of its last record.
     pub(crate) runs: Vec<(Run, Hash)>,
     pub(crate) events: Vec<(RecordPosition, KeyEvent)>,
+    /// Where statements are: they are recomputed when the whole journal was read.
+    pub(crate) statements: Found,
     pub(crate) flaw: Option<Flaw>,
     /// End of the last valid batch in the file.
     pub(crate) end: u64,
@@ -159,6 +162,11 @@ impl<'a> Walk<'a> {
         if position.sequence == 0 || kinds.contains(&record.kind) {
             let event = key_event(raw, position)?;
             self.checked.events.push((position, event));
+        }
+        if record.kind == PeriodStated::KIND
+            && let Body::PeriodStated(stated) = decode(raw, position)?.body
+        {
+            self.checked.statements.note(position.sequence, stated.month);
         }
         self.push(this);
         Ok(())

@@ -123,7 +123,12 @@ fn peek(bytes: &[u8], version: u32) -> Next {
 
 impl<'a> ChunkReader<'a> {
     pub(crate) fn new(segments: &'a Segments) -> Self {
-        Self { segments, next: 0, open: None, sequence: None, ended: false }
+        Self::from_segment(segments, 0)
+    }
+
+    /// Begins with the segment at this place among those that were found.
+    pub(crate) fn from_segment(segments: &'a Segments, next: usize) -> Self {
+        Self { segments, next, open: None, sequence: None, ended: false }
     }
 
     /// The next piece, read into `buffer`.

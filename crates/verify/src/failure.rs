@@ -1,5 +1,6 @@
 //! The first problem that was found in a journal: what it is, where it is, and a sentence about it.
 
+use leasehold_bill::Wrong;
 use leasehold_model::{Damage, DecodeError};
 use leasehold_tlog::KeyId;
 use std::fmt;
@@ -126,6 +127,8 @@ pub enum Why {
         pinned: u64,
         first: u64,
     },
+    /// A statement about the records of a month that the records do not bear out.
+    BadStatement(Wrong),
 }
 
 impl Why {
@@ -175,6 +178,7 @@ impl Why {
             Self::PinnedMismatch { .. } => "pinned_mismatch",
             Self::PinnedAhead { .. } => "pinned_ahead",
             Self::PinnedOutOfReach { .. } => "pinned_out_of_reach",
+            Self::BadStatement(_) => "bad_statement",
         }
     }
 }
@@ -242,6 +246,7 @@ impl fmt::Display for Failure {
             Why::BadGenesis(why) => write!(f, "{record}: {why}"),
             Why::BadRotation(why) => write!(f, "{record} changes the signing key, but is invalid: {why}"),
             Why::BadConversion(why) => write!(f, "{record}: {why}"),
+            Why::BadStatement(wrong) => write!(f, "{record} states the records of a month wrongly: {wrong}"),
             Why::EpochRepeated { before, found } => {
                 write!(f, "{record} starts epoch {found} after epoch {before}: epochs must grow")
             }

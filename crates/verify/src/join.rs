@@ -9,6 +9,7 @@ use crate::failure::{Document, Failure, Why};
 use crate::keys::KeyHistory;
 use crate::segments::Header;
 use crate::trust::Trust;
+use leasehold_bill::Found;
 use leasehold_model::body::Genesis;
 use leasehold_model::{FORMAT_VERSION, Hash, Instant};
 use leasehold_tlog::Frontier;
@@ -28,6 +29,10 @@ pub(crate) struct Joiner<'a> {
     pub(crate) cosigned: Cosigned,
     /// Bytes of segment headers and valid batches.
     pub(crate) bytes: u64,
+    /// The first sequence of each segment.
+    pub(crate) begins: Vec<u64>,
+    /// Where statements about months are.
+    pub(crate) statements: Found,
     /// The largest size at which a signed checkpoint matched the records.
     pub(crate) agreed_up_to: u64,
     /// The epoch of the last start.
@@ -63,6 +68,8 @@ impl<'a> Joiner<'a> {
             first_stamp: None,
             cosigned: Cosigned::default(),
             bytes: 0,
+            begins: Vec::new(),
+            statements: Found::default(),
             agreed_up_to: 0,
             epoch: 0,
             segment: None,
@@ -109,6 +116,7 @@ impl<'a> Joiner<'a> {
             self.first_sequence = Some(header.first_sequence);
         }
         assert_eq!(header.first_sequence, self.size(), "the reader counts as the joiner does");
+        self.begins.push(header.first_sequence);
         self.bytes += crate::segments::HEADER_BYTES as u64;
         self.begun = Some((header, trees));
         Ok(())
@@ -153,6 +161,7 @@ impl<'a> Joiner<'a> {
                 self.settle()?;
             }
         }
+        self.statements.add(&checked.statements);
         self.first_stamp = self.first_stamp.or(checked.first.map(|first| first.stamp));
         self.last = checked.last.or(self.last);
         self.bytes += checked.end - begin;

@@ -3,9 +3,11 @@
 //! In: the data directory of a cell or a copy of it, directories with archived segments, and the auditor's own trust
 //! file. Out: yes, with how far completeness is proved and by what; or no, with the first problem found.
 //!
-//! The checks are those listed in `docs/reference/journal-format.md`. Memory is bounded for any input.
+//! The checks are those listed in `docs/reference/journal-format.md`. Memory is bounded for any input, except
+//! that recomputing statements about months needs as much as there are open leases.
 //! Never: write into the directory, use the network, trust a text from the directory before its signature is checked,
-//! panic on its input, or share code with the server beyond the format (`model`) and the tree (`tlog`).
+//! panic on its input, or share code with the server beyond the format (`model`), the tree (`tlog`) and what the records
+//! of a month amount to (`bill`).
 
 mod anchor_file;
 mod chain;
@@ -14,12 +16,14 @@ pub mod cli;
 mod cosigned;
 pub mod evidence;
 mod failure;
+pub mod invoice;
 mod join;
 mod keys;
 mod progress;
 mod receipt;
 mod report;
 mod segments;
+mod statements;
 mod text;
 mod torn;
 mod tree;
@@ -29,7 +33,7 @@ mod work;
 pub use cosigned::{Cosigned, cosigned};
 pub use failure::{Document, Failure, Why};
 pub use keys::Rotation;
-pub use report::{ProvedBy, Report, STAMP_TOLERANCE, TornTail, Witnessed};
+pub use report::{ProvedBy, Report, STAMP_TOLERANCE, Statements, TornTail, Witnessed};
 pub use trust::{Pinned, Trust, TrustError};
 
 use anchor_file::{ANCHOR_BYTES, Anchor, AnchorFile, read_anchor};
@@ -114,7 +118,9 @@ fn verify_once(options: &Options<'_>) -> Result<Report, Failure> {
         ..*flaw.failure
     });
     let torn_tail = finished?;
-    Ok(Report::new(joiner, &anchor, trust, &segments, torn_tail, anchor_slot_damaged, began.elapsed()))
+    let statements = statements::recompute(&joiner, &segments, options.progress)?;
+    let found = (statements, torn_tail);
+    Ok(Report::new(joiner, &anchor, trust, &segments, found, anchor_slot_damaged, began.elapsed()))
 }
 
 fn find_anchor(data: &Path) -> Result<(Anchor, bool), Failure> {

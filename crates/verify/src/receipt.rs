@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::progress::thousands;
-use crate::report::{ProvedBy, Report};
+use crate::report::{ProvedBy, Report, Statements};
 use leasehold_model::Instant;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -49,6 +49,9 @@ pub(crate) fn receipt(report: &Report, now: Instant, colours: Colours) -> String
             "warning",
             &format!("witness {name} has not cosigned the checkpoint of size {}", thousands(report.checkpoint_size)),
         );
+    }
+    if let Some(Statements::Recomputed(count)) = report.statements {
+        line("statements", &format!("{} recomputed from the records of their months", thousands(count)));
     }
     for rotation in &report.rotations {
         let sequence = thousands(rotation.sequence);
@@ -111,6 +114,13 @@ fn notes(report: &Report) -> Vec<String> {
         let after = thousands(after);
         notes.push(format!(
             "{after} records after the checkpoint are chained, not signed; missing ones cannot be detected"
+        ));
+    }
+    if let Some(Statements::OutOfReach { first }) = report.statements {
+        notes.push(format!(
+            "statements about months were not recomputed, because the records before {} are not here; pass their \
+             directory with --archive",
+            thousands(first)
         ));
     }
     if let Some(torn) = report.torn_tail {
@@ -189,6 +199,11 @@ pub(crate) fn report_json(report: &Report, now: Instant) -> Value {
             "old_key": rotation.old_key.to_string(),
             "new_key": rotation.new_key.to_string(),
         })).collect::<Vec<_>>(),
+        "statements_recomputed": match report.statements {
+            None => Some(0),
+            Some(Statements::Recomputed(count)) => Some(count),
+            Some(Statements::OutOfReach { .. }) => None,
+        },
         "torn_tail": report.torn_tail.map(|torn| json!({
             "segment": torn.segment, "offset": torn.offset, "bytes": torn.bytes,
         })),

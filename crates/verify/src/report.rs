@@ -41,6 +41,8 @@ pub struct Report {
     /// The ids of the keys that were in force, in order.
     pub keys: Vec<KeyId>,
     pub rotations: Vec<Rotation>,
+    /// Whether the statements about months were recomputed; none if there are none.
+    pub statements: Option<Statements>,
     pub torn_tail: Option<TornTail>,
     /// One of the anchor's slots is damaged; the other one was used.
     pub anchor_slot_damaged: bool,
@@ -76,6 +78,15 @@ pub struct Witnessed {
     pub seconds: u64,
 }
 
+/// What became of the statements about the records of months, by which tenants prove their invoices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Statements {
+    /// So many were recomputed from the records.
+    Recomputed(u64),
+    /// The records before this one are not here, so none could be recomputed.
+    OutOfReach { first: u64 },
+}
+
 /// The rest of a write that a crash interrupted. It was never acknowledged, and is not part of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TornTail {
@@ -90,7 +101,7 @@ impl Report {
         anchor: &Anchor,
         trust: &Trust,
         segments: &Segments,
-        torn_tail: Option<TornTail>,
+        (statements, torn_tail): (Option<Statements>, Option<TornTail>),
         anchor_slot_damaged: bool,
         duration: Duration,
     ) -> Self {
@@ -123,6 +134,7 @@ impl Report {
             key_in_force: joiner.keys.in_force().cloned(),
             keys: joiner.keys.seen,
             rotations: joiner.keys.rotations,
+            statements,
             torn_tail,
             anchor_slot_damaged,
             duplicate_segments: segments.duplicates.clone(),

@@ -98,7 +98,7 @@ fn json_has_the_same_in_fields() {
     assert_eq!(output.status.code(), Some(0));
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let fields: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
-    expect!["verdict origin records first_sequence first_stamp last_stamp bytes first_segment last_segment head root checkpoint_size records_after_checkpoint complete_up_to proved_by witnesses missing_witnesses required_witnesses keys rotations torn_tail anchor_slot_damaged duplicate_segments warnings newest_checkpoint duration_ms"].assert_eq(&fields.join(" "));
+    expect!["verdict origin records first_sequence first_stamp last_stamp bytes first_segment last_segment head root checkpoint_size records_after_checkpoint complete_up_to proved_by witnesses missing_witnesses required_witnesses keys rotations statements_recomputed torn_tail anchor_slot_damaged duplicate_segments warnings newest_checkpoint duration_ms"].assert_eq(&fields.join(" "));
     assert_eq!((&value["verdict"], &value["records"]), (&"yes".into(), &RECORDS.into()));
     assert_eq!((&value["complete_up_to"], &value["proved_by"]["kind"]), (&ANCHORED.into(), &"anchor".into()));
     assert_eq!(value["newest_checkpoint"], desk.sample.note());

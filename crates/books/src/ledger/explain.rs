@@ -18,6 +18,8 @@ pub struct LineLease {
     /// The nanoseconds that were held, and those of them that are not charged.
     pub held_ns: u64,
     pub forgiven_ns: u64,
+    /// The charge policy that does not charge them, if there are any.
+    pub charge_policy: Option<u32>,
 }
 
 /// What a line consists of.
@@ -106,6 +108,8 @@ impl Books {
         let forgiven = self.forgiven(&row);
         let forgiven: Vec<Window> = held.iter().filter_map(|part| Some(part.clip(forgiven?))).collect();
         let (held_ns, forgiven_ns) = (sum(&held), sum(&forgiven));
-        LineLease { row, held, held_ns, forgiven_ns }
+        let policy = self.schedule.policy_at(row.held.to).filter(|_| forgiven_ns > 0);
+        let charge_policy = policy.map(|policy| policy.policy);
+        LineLease { row, held, held_ns, forgiven_ns, charge_policy }
     }
 }

@@ -4,79 +4,17 @@ use super::{Followed, LedgerBook, StoredBody, TOO_LARGE, invoice_legs};
 use crate::bytes::{get_list, put_list};
 use crate::facts::{Books, BooksError};
 use crate::store::INVOICES;
-use leasehold_ledger::{IssueInvoice, Taxed, total, total_rounding};
+pub use leasehold_ledger::{InvoiceLine, InvoiceLineKey};
+use leasehold_ledger::{IssueInvoice, Taxed, lines_hash, total, total_rounding};
 use leasehold_model::body::{InvoiceIssued, TaxLine};
 use leasehold_model::codec::{DecodeError, Field, Reader};
-use leasehold_model::ledger::{InvoiceSeries, LineKey};
+use leasehold_model::ledger::InvoiceSeries;
 use leasehold_model::rate::{Currency, Decimal};
-use leasehold_model::{
-    AppInstanceNo, Instant, InvoiceNo, Item, Month, Name, PoolNo, Priority, ProjectNo, Record, Span, Steps, TenantNo,
-    UsageDelta, fields,
-};
-use sha2::{Digest, Sha256};
+use leasehold_model::{Instant, InvoiceNo, Month, Name, ProjectNo, Record, Span, Steps, TenantNo, fields};
 use std::collections::BTreeMap;
 
 /// The month, tenant and currency of an invoice.
 pub(crate) type MonthKey = (Month, TenantNo, Currency);
-
-fields! {
-    /// What an invoice tells apart. Lines are in this order.
-    #[derive(PartialOrd, Ord)]
-    pub struct InvoiceLineKey {
-        /// The month of the usage; before that of the invoice for adjustments of closed months.
-        pub month: Month,
-        /// Who pays.
-        pub project: ProjectNo,
-        /// Corrections and entries by hand.
-        pub correction: bool,
-        /// Who held it.
-        pub holder: ProjectNo,
-        pub pool: Option<PoolNo>,
-        pub item: Option<Item>,
-        pub priority: Option<Priority>,
-        pub app_instance: Option<AppInstanceNo>,
-        pub control_plane: bool,
-    }
-}
-
-impl InvoiceLineKey {
-    pub(crate) fn of_usage(payer: ProjectNo, line: &LineKey) -> Self {
-        Self {
-            month: Month::of(line.hour),
-            project: payer,
-            correction: false,
-            holder: line.project,
-            pool: Some(line.pool),
-            item: Some(line.item),
-            priority: Some(line.priority),
-            app_instance: line.app_instance,
-            control_plane: line.control_plane,
-        }
-    }
-
-    pub(crate) fn of_correction(payer: ProjectNo, month: Month, line: Option<&LineKey>) -> Self {
-        match line {
-            Some(line) => Self { month, correction: true, ..Self::of_usage(payer, line) },
-            None => Self {
-                month,
-                project: payer,
-                correction: true,
-                holder: payer,
-                pool: None,
-                item: None,
-                priority: None,
-                app_instance: None,
-                control_plane: false,
-            },
-        }
-    }
-}
-
-fields! {
-    /// One line of an invoice.
-    #[derive(Copy, Default)]
-    pub struct InvoiceLine { pub usage: UsageDelta, pub posted: Steps }
-}
 
 fields! {
     /// An invoice or a credit note, without its lines.
@@ -147,18 +85,8 @@ impl InvoiceDraft {
     }
     /// The SHA-256 of the lines, as an invoice record has it.
     pub fn lines_hash(&self) -> [u8; 32] {
-        hash_of(self.lines.iter().map(|(key, line)| (key, line)))
+        lines_hash(self.lines.iter().map(|(key, line)| (key, line)))
     }
-}
-
-/// The hash of lines: each as its key, its usage and its amount, in order.
-fn hash_of<'l>(lines: impl Iterator<Item = (&'l InvoiceLineKey, &'l InvoiceLine)>) -> [u8; 32] {
-    let mut bytes = Vec::new();
-    for (key, line) in lines {
-        key.put(&mut bytes);
-        line.put(&mut bytes);
-    }
-    Sha256::digest(&bytes).into()
 }
 
 fn file_key(number: InvoiceNo) -> u64 {
@@ -218,7 +146,7 @@ impl LedgerBook {
             self.entries += 1;
         }
         let lines = self.months.remove(&(invoice.month, tenant, invoice.currency)).unwrap_or_default();
-        if lines.len() as u64 != invoice.lines || hash_of(lines.iter()) != invoice.lines_hash {
+        if lines.len() as u64 != invoice.lines || lines_hash(lines.iter()) != invoice.lines_hash {
             return Err("the lines of an invoice are not those that were posted");
         }
         let head = InvoiceHead {

@@ -41,6 +41,7 @@ impl Field for LedgerBook {
         put_list(self.payments.iter().cloned(), out);
         put_list(self.prepaid.iter().cloned(), out);
         put_list(self.closed.iter().map(|(month, at)| (*month, *at)), out);
+        put_list(self.stated.iter().map(|(of, sequence)| (*of, *sequence)), out);
         self.entries.put(out);
         self.kept.put(out);
     }
@@ -76,6 +77,7 @@ impl Field for LedgerBook {
         ledger.payments = get_list(r)?;
         ledger.prepaid = get_list(r)?;
         ledger.closed = get_list(r)?.into_iter().collect();
+        ledger.stated = get_list(r)?.into_iter().collect();
         (ledger.entries, ledger.kept) = (Field::get(r)?, Field::get(r)?);
         Ok(ledger)
     }

@@ -2,6 +2,7 @@
 
 use super::{Followed, InvoiceLineKey, LedgerBook, StoredBody, owner};
 use crate::facts::{Books, BooksError};
+use crate::runs::month_number;
 use crate::store::SHARES;
 use leasehold_ledger::shared_legs;
 use leasehold_model::body::LedgerShared;
@@ -18,28 +19,6 @@ pub struct Share {
     pub shared: LedgerShared,
 }
 
-/// Months in their order.
-fn number_of(month: Month) -> u64 {
-    u64::from(month.year()) * 12 + u64::from(month.month())
-}
-
-impl InvoiceLineKey {
-    /// A line about a share is of no item.
-    pub(crate) fn of_share(payer: ProjectNo, shared: &LedgerShared) -> Self {
-        Self {
-            app_instance: Some(shared.app_instance),
-            control_plane: true,
-            correction: false,
-            ..Self::of_correction(payer, shared.month, None)
-        }
-    }
-
-    /// Whether the line is about a share of the cost of a control plane.
-    pub const fn is_share(&self) -> bool {
-        self.item.is_none() && !self.correction
-    }
-}
-
 impl LedgerBook {
     pub(crate) fn shared(&mut self, record: &Record, shared: &LedgerShared) -> Followed {
         let (tenant, project) = owner(record)?;
@@ -51,7 +30,7 @@ impl LedgerBook {
             self.entries += 1;
         }
         self.index_payer(record, shared.currency);
-        let month = number_of(shared.month);
+        let month = month_number(shared.month);
         self.shares.add([month, shared.app_instance.0, project.0.into(), record.sequence, 0]);
         self.keep(record, tenant, StoredBody::Shared(shared.clone()));
         Ok(())
@@ -66,7 +45,7 @@ impl Books {
         app_instance: Option<AppInstanceNo>,
         takes: impl Fn(&Share) -> bool,
     ) -> Result<Vec<Share>, BooksError> {
-        let month = number_of(month);
+        let month = month_number(month);
         let (first, last) = app_instance.map_or((0, u64::MAX), |app| (app.0, app.0));
         let range = ([month, first, 0, 0, 0], [month, last, u64::MAX, u64::MAX, 0]);
         let mut shares = Vec::new();

@@ -2,20 +2,16 @@
 
 use super::UnitBook;
 use crate::facts::{Books, BooksError};
+use crate::runs::month_number;
 use crate::store::USAGE_REFUSED;
 use leasehold_model::body::UsageRefused;
 use leasehold_model::{Month, Record, TenantNo};
-
-/// Months in their order.
-fn number_of(month: Month) -> u64 {
-    u64::from(month.year()) * 12 + u64::from(month.month())
-}
 
 impl UnitBook {
     pub(crate) fn refuse(&mut self, record: &Record, refused: &UsageRefused) -> Result<(), &'static str> {
         let tenant = record.identity.tenant.ok_or("usage without a tenant")?;
         let project = record.identity.project.ok_or("usage without a project")?;
-        let month = number_of(refused.month);
+        let month = month_number(refused.month);
         self.refused.add([month, tenant.0.into(), project.0.into(), record.sequence, 0]);
         Ok(())
     }
@@ -30,7 +26,7 @@ impl Books {
         tenant: Option<TenantNo>,
         limit: usize,
     ) -> Result<(Vec<u64>, bool), BooksError> {
-        let month = number_of(month);
+        let month = month_number(month);
         let range = match tenant {
             Some(tenant) => ([month, tenant.0.into(), 0, 0, 0], [month, tenant.0.into(), u64::MAX, u64::MAX, 0]),
             None => ([month, 0, 0, 0, 0], [month, u64::MAX, u64::MAX, u64::MAX, 0]),

@@ -4,6 +4,7 @@ mod asks;
 mod capacity;
 mod directed;
 mod files;
+mod folded;
 mod frozen;
 mod history;
 mod ledger;

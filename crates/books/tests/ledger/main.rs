@@ -2,6 +2,7 @@
 //!
 //! The worked examples have every number by hand.
 
+mod bills;
 mod corrections;
 mod months;
 mod postings;

@@ -108,10 +108,7 @@ impl Checkpointer {
         let mut batches = BatchReader::new(file, offset);
         while self.fold.size() < stretch.until {
             let batch = next_batch(&mut batches, stretch.segment, self.fold.size()).map_err(Failure::mismatch)?;
-            for record in batch.records() {
-                let record = record.expect("the frames were looked at when the batch was read");
-                self.fold.take(record).map_err(Failure::mismatch)?;
-            }
+            self.fold.take_batch(batch).map_err(Failure::mismatch)?;
         }
         self.at = Some((stretch.segment, batches.offset()));
         Ok(())

@@ -1,13 +1,20 @@
 //! The ledger of the books against the oracle's: random histories of a real engine, settled hour by hour, corrected,
 //! closed and paid, with crashes in every step.
 
+mod bills;
 mod by_hand;
 mod closing;
 mod compare;
 mod directed;
 mod directed_usage;
+mod evidence;
+mod file_changes;
+mod nonsense;
+mod proof_files;
 mod settling;
 mod story;
+mod tamper;
+mod tampering;
 mod timelines;
 mod usage;
 

@@ -1,0 +1,276 @@
+//! Proof files of random histories, for a verifier that others wrote. Each is a journal that was sealed and signed, with
+//! the invoice of one tenant, as it is or with one thing changed by somebody who holds the key.
+//!
+//! With LEASEHOLD_PROOFS they are kept in that directory, beside what our own verifier says of them.
+
+use super::bills::another_month;
+use super::evidence::evidences;
+use super::file_changes::{FILE_CHANGES, Parts, other_trust};
+use super::story::Shelf;
+use super::tamper::{CHANGES, Change};
+use super::tampering::restated_with;
+use super::tell;
+use crate::from_env;
+use leasehold_bill::proof_file::{Lists, ProofWriter};
+use leasehold_bill::{Evidence, Evident, Place};
+use leasehold_model::body::PeriodStated;
+use leasehold_model::codec::Field;
+use leasehold_model::frame::Signer;
+use leasehold_model::limits::BATCH_BYTES_MAX;
+use leasehold_model::{Batch, Body, Hash, InvoiceNo, RawBatch, Record};
+use leasehold_tlog::{Checkpoint, Frontier, SigningKey, leaf_hash};
+use leasehold_verify::Trust;
+use leasehold_verify::invoice::verify_invoice;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const ORIGIN: &str = "sim.example";
+
+/// Nothing in a history is signed.
+struct Nobody;
+impl Signer for Nobody {
+    fn sign(&self, _: &[u8; 32], _: &[u8]) -> Option<[u8; 64]> {
+        None
+    }
+}
+
+/// Records in batches that fit, sealed one after the other.
+fn sealed(records: &[Record]) -> Vec<Batch> {
+    let mut batches = vec![Batch::new(0)];
+    for record in records {
+        let last = batches.last().expect("there is one");
+        if last.bytes().len() > BATCH_BYTES_MAX / 2 || last.count() == 10_000 {
+            batches.push(Batch::new(record.sequence));
+        }
+        batches.last_mut().expect("there is one").push(record);
+    }
+    let mut head = [0; 32];
+    for batch in &mut batches {
+        head = batch.seal(&head, &Nobody).expect("nothing is signed");
+    }
+    batches
+}
+
+fn hashes(batches: &[Batch]) -> Vec<Hash> {
+    let raw = batches.iter().map(|batch| RawBatch::read(batch.bytes()).expect("a batch"));
+    raw.flat_map(|batch| batch.records().map(|raw| raw.expect("a frame").hash()).collect::<Vec<_>>()).collect()
+}
+
+/// What somebody with the key makes of a history: the records, as evidence has them now, and a statement of them.
+struct Forged {
+    records: Vec<Record>,
+    evidence: Evidence,
+}
+
+/// The records of a history with those of the evidence in their places. What the evidence leaves out stays in the journal.
+fn forge(history: &[Record], mut evidence: Evidence) -> Forged {
+    // A file has no other order.
+    evidence.records.sort_by_key(|evident| evident.sequence);
+    let mut records = history.to_vec();
+    for evident in &evidence.records {
+        let place = usize::try_from(evident.sequence).expect("few");
+        records[place] = evident.record.clone();
+    }
+    Forged { records, evidence }
+}
+
+fn with_hashes(mut evidence: Evidence, hashes: &[Hash]) -> Evidence {
+    for Evident { sequence, hash, .. } in &mut evidence.records {
+        *hash = hashes[usize::try_from(*sequence).expect("few")];
+    }
+    evidence
+}
+
+fn stating(sequence: u64, last: &Record, evidence: &Evidence, stated: PeriodStated) -> Record {
+    let mut record = Record::new(sequence, last.stamp, stated);
+    record.identity.tenant = Some(evidence.tenant);
+    record
+}
+
+fn number(evidence: &Evidence) -> Option<(u64, InvoiceNo)> {
+    evidence.records.iter().find_map(|evident| match &evident.record.body {
+        Body::InvoiceIssued(issued) if (issued.month, issued.currency) == (evidence.month, evidence.currency) => {
+            Some((evident.sequence, issued.number))
+        }
+        _ => None,
+    })
+}
+
+/// The file with the records of the evidence, the statement and the end of the month.
+fn file(key: &SigningKey, forged: &Forged) -> Option<Vec<u8>> {
+    let Forged { records, evidence } = forged;
+    let (issued_at, invoice) = number(evidence)?;
+    let mut all = records.clone();
+    let stated_at = all.len() as u64;
+    all.push(stating(stated_at, all.last()?, evidence, evidence.statement.1));
+    let batches = sealed(&all);
+    let mut tree = Frontier::new();
+    hashes(&batches).iter().for_each(|hash| tree.push(leaf_hash(hash)));
+    let note = Checkpoint::new(ORIGIN, tree.size(), tree.root()).expect("an origin").sign(key);
+    let listed: BTreeMap<u64, &Evident> = evidence.records.iter().map(|evident| (evident.sequence, evident)).collect();
+    let mut writer = ProofWriter::new(invoice, &note);
+    for batch in &batches {
+        for raw in RawBatch::read(batch.bytes()).expect("a batch").records() {
+            let raw = raw.expect("a frame");
+            let (sequence, hash) = (writer.size(), raw.hash());
+            let record = raw.decode().expect("a record");
+            let closes = matches!(&record.body, Body::PeriodClosed(closed) if closed.month == evidence.month);
+            let applied = |body: &Body| matches!(body, Body::PrepaidApplied(applied) if applied.invoice == invoice);
+            // What comes after the invoice concerns it only if it is about it.
+            let wanted = listed.contains_key(&sequence) && (sequence <= issued_at || applied(&record.body));
+            match wanted || closes || sequence == stated_at {
+                true => writer.record(&raw, &hash),
+                false => writer.pass(leaf_hash(&hash)),
+            }
+        }
+    }
+    let lists = Lists {
+        common: evidence.common_at_start.to_bytes(),
+        tenant: evidence.list_at_start.to_bytes(),
+        claimed_nodes: evidence.claimed_nodes.to_bytes(),
+    };
+    let (bytes, root) = writer.finish(&lists).expect("there are records");
+    assert_eq!(root, tree.root(), "the proof leads to the root");
+    Some(bytes)
+}
+
+/// Where something does not fit, in a form for programs.
+fn place(place: &Place) -> (&'static str, String) {
+    match place {
+        Place::List(which) => ("list", (*which).to_owned()),
+        Place::Records(which) => ("records", (*which).to_owned()),
+        Place::Record(sequence) => ("record", sequence.to_string()),
+        Place::Line { payer, key } => ("line", format!("{} {}", payer.0, key.hour.0)),
+        Place::Entry(entry) => ("entry", entry.to_string()),
+        Place::InvoiceLine(key) => ("invoice_line", format!("{} {}", key.project.0, key.month)),
+        Place::Project(project) => ("project", project.0.to_string()),
+        Place::Tax(rate) => ("tax", rate.to_string()),
+        Place::Invoice(figure) => ("invoice", (*figure).to_owned()),
+    }
+}
+
+/// What our own verifier says, as JSON; and whether it says yes.
+fn said(bytes: &[u8], trust: &Trust, change: Option<&str>) -> (bool, String) {
+    let quoted = |text: &str| format!("{text:?}");
+    let (proved, code, places) = match verify_invoice(bytes, &[], trust) {
+        Err((_, why)) => (false, why.code().to_owned(), Vec::new()),
+        Ok(judged) => {
+            let mismatches = &judged.checked.report.mismatches;
+            let proved = judged.is_proved();
+            (
+                proved,
+                if proved { "proved" } else { "wrong" }.to_owned(),
+                mismatches.iter().map(|m| place(&m.place)).collect(),
+            )
+        }
+    };
+    let places: Vec<String> =
+        places.iter().map(|(kind, which)| format!("[{}, {}]", quoted(kind), quoted(which))).collect();
+    let json = format!(
+        "{{\"trust\": {}, \"verdict\": {}, \"code\": {}, \"places\": [{}], \"change\": {}, \"earlier\": []}}\n",
+        quoted(&trust.to_text()),
+        quoted(if proved { "yes" } else { "no" }),
+        quoted(&code),
+        places.join(", "),
+        change.map_or_else(|| "null".to_owned(), quoted),
+    );
+    (proved, json)
+}
+
+struct Folder {
+    path: Option<PathBuf>,
+    files: u64,
+}
+
+impl Folder {
+    fn keep(&mut self, name: &str, bytes: &[u8], json: &str) {
+        self.files += 1;
+        let Some(path) = &self.path else { return };
+        std::fs::write(path.join(format!("{name}.proof")), bytes).expect("the file is written");
+        std::fs::write(path.join(format!("{name}.json")), json).expect("the file is written");
+    }
+}
+
+/// LEASEHOLD_PROOF_HISTORIES sets the number of histories.
+#[test]
+fn proof_files_are_judged_as_their_evidence() {
+    let path = std::env::var_os("LEASEHOLD_PROOFS").map(PathBuf::from);
+    if let Some(path) = &path {
+        std::fs::create_dir_all(path).expect("a directory");
+    }
+    let key = SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key");
+    let trust = Trust::new(key.verifier());
+    let mut folder = Folder { path, files: 0 };
+    let mut made: BTreeMap<&str, u32> = BTreeMap::new();
+    for seed in 0..from_env("LEASEHOLD_PROOF_HISTORIES", 24) {
+        let mut story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        if seed % 3 == 0 {
+            another_month(&mut story).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        }
+        for (at, evidence) in evidences(&story.records).into_iter().enumerate() {
+            let history_hashes = hashes(&sealed(&story.records));
+            let honest = restated_with(evidence, &|e| with_hashes(e, &history_hashes)).expect("nothing was changed");
+            let forged = forge(&story.records, honest.clone());
+            let bytes = file(&key, &forged).expect("an invoice");
+            let (proved, json) = said(&bytes, &trust, None);
+            assert!(proved, "seed {seed}: {json}");
+            folder.keep(&format!("{seed:04}-{at}"), &bytes, &json);
+            if at == 0 && seed < 3 {
+                change_file(seed, &bytes, &trust, &mut folder);
+            }
+            // Each change is made a few times.
+            for change in CHANGES {
+                let count = made.entry(change.what).or_default();
+                if *count < 3
+                    && let Some((bytes, proved, json)) = changed(&story.records, &honest, change, &key, &trust)
+                {
+                    *count += 1;
+                    assert!(!proved || !change.always, "seed {seed}, {}: {json}", change.what);
+                    folder.keep(&format!("{seed:04}-{at}-{}", change.what.replace(' ', "_")), &bytes, &json);
+                }
+            }
+        }
+    }
+    println!("{} files, {made:?}", folder.files);
+    assert!(CHANGES.len() + FILE_CHANGES.len() >= 60, "kinds of changes");
+    assert!(folder.files > 200, "only {} files", folder.files);
+}
+
+/// Changes of the file itself, and of what its reader trusts.
+fn change_file(seed: u64, honest: &[u8], trust: &Trust, folder: &mut Folder) {
+    let parts = Parts::of(honest);
+    let changed = FILE_CHANGES.iter().map(|change| (change.what, (change.make)(honest, &parts), trust.clone()));
+    let distrusted = other_trust().into_iter().map(|(what, trust)| (what, honest.to_vec(), trust));
+    for (what, bytes, trust) in changed.chain(distrusted) {
+        let (proved, json) = said(&bytes, &trust, Some(what));
+        assert!(!proved, "seed {seed}, {what}: {json}");
+        folder.keep(&format!("{seed:04}-file-{}", what.replace([' ', '\''], "_")), &bytes, &json);
+    }
+}
+
+/// The file after a change, if there is something to change.
+fn changed(
+    history: &[Record],
+    honest: &Evidence,
+    change: &Change,
+    key: &SigningKey,
+    trust: &Trust,
+) -> Option<(Vec<u8>, bool, String)> {
+    let mut evidence = honest.clone();
+    if !(change.make)(&mut evidence) {
+        return None;
+    }
+    let Forged { records, evidence } = forge(history, evidence);
+    let hashes = hashes(&sealed(&records));
+    // In a file the hash of a record follows from its bytes, and the order from the sequences.
+    if with_hashes(evidence.clone(), &hashes) == *honest {
+        return None;
+    }
+    let evidence = match change.restated {
+        true => restated_with(evidence, &|e| with_hashes(e, &hashes))?,
+        false => evidence,
+    };
+    let bytes = file(key, &Forged { records, evidence })?;
+    let (proved, json) = said(&bytes, trust, Some(change.what));
+    Some((bytes, proved, json))
+}

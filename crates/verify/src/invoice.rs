@@ -1,0 +1,175 @@
+//! Whether an invoice follows from the journal, from one file and the payer's own trust file
+//! (docs/reference/invoice-proof.md).
+//!
+//! First the file: its checkpoint is signed by a trusted key, and its records lead to the root in it. Then the invoice:
+//! the crate `bill` computes it again. Earlier files of the same payer are checked the same way, and must be about the
+//! same journal and fit together.
+
+mod chain;
+mod cli;
+mod names;
+mod text;
+mod words;
+
+pub use chain::Broken;
+pub use cli::{InvoiceArgs, run};
+
+use crate::cosigned::{Cosigned, cosigned};
+use crate::failure::Why;
+use crate::trust::Trust;
+use leasehold_bill::proof_file::{BadProofFile, ProofFile};
+use leasehold_bill::{Evidence, Report, check};
+use leasehold_model::{Hash, InvoiceNo};
+use leasehold_tlog::{Checkpoint, CheckpointError, Note, NoteError};
+use std::fmt;
+
+/// Why a file proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoProof {
+    /// The file is not a proof, or does not lead to one root.
+    File(BadProofFile),
+    /// Its checkpoint is not signed by a key of the trust file, or is of another journal.
+    Checkpoint(CheckpointError),
+    Cosignature(String),
+    /// Its records do not lead to the root in its checkpoint.
+    OtherRoot,
+    /// Its checkpoint and the pinned one have one size and different roots.
+    Fork {
+        size: u64,
+    },
+    /// The pinned checkpoint is not signed by a key of the trust file.
+    Pinned(CheckpointError),
+}
+
+impl NoProof {
+    /// A stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::File(BadProofFile::NewerFormat) => "newer_format",
+            Self::File(BadProofFile::NotAProof) => "not_a_proof",
+            Self::File(_) => "bad_file",
+            Self::Checkpoint(CheckpointError::WrongOrigin { .. }) => "wrong_origin",
+            Self::Checkpoint(CheckpointError::Note(NoteError::NoKnownSignature)) => "unknown_key",
+            Self::Checkpoint(_) => "bad_checkpoint",
+            Self::Cosignature(_) => "cosignatures",
+            Self::OtherRoot => "root_mismatch",
+            Self::Fork { .. } => "fork",
+            Self::Pinned(_) => "bad_pinned_checkpoint",
+        }
+    }
+}
+
+impl fmt::Display for NoProof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(why) => why.fmt(f),
+            Self::Checkpoint(CheckpointError::Note(NoteError::NoKnownSignature)) => {
+                f.write_str("its checkpoint is not signed by a key of the trust file")
+            }
+            Self::Checkpoint(why) => write!(f, "its checkpoint is not accepted: {why}"),
+            Self::Cosignature(why) => f.write_str(why),
+            Self::OtherRoot => {
+                f.write_str("its records do not lead to the root that was signed: something was changed")
+            }
+            Self::Fork { size } => write!(
+                f,
+                "its checkpoint of {size} records has another root than the one pinned in the trust file: the log signed \
+                 two histories"
+            ),
+            Self::Pinned(why) => write!(f, "the checkpoint pinned in the trust file is not accepted: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for NoProof {}
+
+/// How the checkpoint of a file relates to the one that is pinned in the trust file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pinning {
+    /// Nothing is pinned.
+    None,
+    /// They are the same.
+    Same,
+    /// They have other sizes: only a consistency proof could tell whether one continues the other.
+    Undecided { pinned: u64 },
+}
+
+/// What was found about the invoice of one file.
+#[derive(Clone, Debug)]
+pub struct Checked {
+    pub number: InvoiceNo,
+    /// The size and the root of its signed checkpoint.
+    pub size: u64,
+    pub root: Hash,
+    pub records: usize,
+    pub pinning: Pinning,
+    pub cosigned: Cosigned,
+    pub evidence: Evidence,
+    pub report: Report,
+}
+
+/// What was found about an invoice, and about the earlier ones that were given with it.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub checked: Checked,
+    /// In the order of their months.
+    pub earlier: Vec<Checked>,
+    /// Where two files do not fit together.
+    pub broken: Vec<Broken>,
+}
+
+impl Judged {
+    /// Whether every file is proved and all fit together.
+    pub fn is_proved(&self) -> bool {
+        let all = std::iter::once(&self.checked).chain(&self.earlier);
+        self.broken.is_empty() && all.map(|checked| &checked.report).all(Report::is_proved)
+    }
+}
+
+/// Checks the file of an invoice with the files of earlier ones.
+///
+/// # Errors
+/// When a file proves nothing: which one, counted from 0 with the earlier ones after it, and why.
+pub fn verify_invoice(file: &[u8], earlier: &[Vec<u8>], trust: &Trust) -> Result<Judged, (usize, NoProof)> {
+    let checked = check_file(file, trust).map_err(|why| (0, why))?;
+    let mut before = Vec::new();
+    for (at, file) in earlier.iter().enumerate() {
+        before.push(check_file(file, trust).map_err(|why| (at + 1, why))?);
+    }
+    before.sort_by_key(|checked: &Checked| (checked.evidence.month, checked.number));
+    let broken = chain::broken(&before, &checked);
+    Ok(Judged { checked, earlier: before, broken })
+}
+
+fn check_file(bytes: &[u8], trust: &Trust) -> Result<Checked, NoProof> {
+    let file = ProofFile::read(bytes).map_err(NoProof::File)?;
+    let note = Note::parse(file.checkpoint).map_err(|why| NoProof::Checkpoint(why.into()))?;
+    let checkpoint = Checkpoint::open_note(&note, trust.keys(), trust.origin()).map_err(NoProof::Checkpoint)?;
+    let pinning = compare_pinned(&checkpoint, trust)?;
+    let cosigned = cosigned(&note, trust).map_err(|why: Why| NoProof::Cosignature(why.to_string()))?;
+    let (evidence, root) = file.evidence(checkpoint.size()).map_err(NoProof::File)?;
+    if root != *checkpoint.root() {
+        return Err(NoProof::OtherRoot);
+    }
+    Ok(Checked {
+        number: file.invoice,
+        size: checkpoint.size(),
+        root,
+        records: file.records.len(),
+        pinning,
+        cosigned,
+        report: check(&evidence),
+        evidence,
+    })
+}
+
+fn compare_pinned(checkpoint: &Checkpoint, trust: &Trust) -> Result<Pinning, NoProof> {
+    let Some(pinned) = trust.pinned() else { return Ok(Pinning::None) };
+    Checkpoint::open_note(&pinned.note, trust.keys(), trust.origin()).map_err(NoProof::Pinned)?;
+    let size = pinned.checkpoint.size();
+    match (size == checkpoint.size(), pinned.checkpoint.root() == checkpoint.root()) {
+        (true, true) => Ok(Pinning::Same),
+        (true, false) => Err(NoProof::Fork { size }),
+        (false, _) => Ok(Pinning::Undecided { pinned: size }),
+    }
+}

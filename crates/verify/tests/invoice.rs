@@ -1,0 +1,88 @@
+//! `leasehold-verify invoice` as payers and scripts meet it. The files were made by a daemon and never change: every
+//! version must accept them.
+
+use expect_test::expect;
+use leasehold_verify::Trust;
+use leasehold_verify::invoice::verify_invoice;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/proofs").join(name)
+}
+
+fn run(proof: &PathBuf, more: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-verify"));
+    command.arg("invoice").arg(proof).arg("--trust").arg(file("payer.trust")).args(more).output().expect("it runs")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("text")
+}
+
+#[test]
+fn yes_comes_first_and_every_line_has_its_check() {
+    let january = file("january.proof");
+    let output = run(&file("february.proof"), &["--with", january.to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(0));
+    expect![[r#"
+        yes: INV-000003 of physics for 2026-02, 336.000000 EUR, follows from the records
+
+          physics-main: h100 in main, standard  9.333333 GPU-hours  336.000000  proved
+          total in EUR                                              336.000000
+
+          proved      all 13 records of the file are in the journal that the operator signed at 723 records
+          proved      they are all 8 records of this tenant and all 0 common ones that the operator stated for the month
+          proved      what was used, hour by hour, follows from these records and the prices in force
+          proved      every amount, its rounding, the tax and the total follow from that
+          proved      INV-000001 of 2026-01 too, and that both are about one journal
+          not proved  whether others are shown the same journal: nothing is pinned in the trust file to compare it with
+          not proved  that the operator left out none of the tenant's records: whoever verifies the whole journal finds that, or the tenant by its own receipts
+          not proved  that what was recorded is what happened: times and usage are those that the operator recorded
+    "#]].assert_eq(&stdout(&output));
+}
+
+#[test]
+fn json_says_the_same() {
+    let output = run(&file("february.proof"), &["--json"]);
+    assert_eq!(output.status.code(), Some(0));
+    let value: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!((&value["verdict"], &value["issued"]["total"]), (&"yes".into(), &"336.000000".into()));
+    assert_eq!(value["lines"][0]["verdict"], "proved");
+    assert_eq!(value["wrong"], serde_json::json!([]));
+}
+
+#[test]
+fn no_and_no_answer_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cut = folder.path().join("cut.proof");
+    let whole = fs::read(file("february.proof")).expect("a file");
+    fs::write(&cut, &whole[..whole.len() - 1]).expect("a file");
+    let output = run(&cut, &[]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).starts_with("no: ") && stdout(&output).contains("bad_file"), "{}", stdout(&output));
+    // February is not earlier than January.
+    let february = file("february.proof");
+    let output = run(&file("january.proof"), &["--with", february.to_str().expect("text")]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stdout(&output).contains("is not of an earlier month"), "{}", stdout(&output));
+    assert_eq!(run(&folder.path().join("none.proof"), &[]).status.code(), Some(2));
+    assert_eq!(run(&file("january.proof"), &["--colour"]).status.code(), Some(2));
+    assert_eq!(run(&folder.path().to_path_buf(), &[]).status.code(), Some(2));
+}
+
+/// Every byte of a file matters.
+#[test]
+fn no_flipped_bit_is_accepted() {
+    let trust = Trust::parse(&fs::read_to_string(file("payer.trust")).expect("a file")).expect("a trust file");
+    let whole = fs::read(file("february.proof")).expect("a file");
+    for at in 0..whole.len() {
+        for bit in 0..8 {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1 << bit;
+            let accepted = verify_invoice(&flipped, &[], &trust).is_ok_and(|judged| judged.is_proved());
+            assert!(!accepted, "bit {bit} of byte {at}");
+        }
+    }
+}
