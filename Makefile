@@ -5,6 +5,8 @@ CARGO ?= cargo
 ONLY ?=
 TARGET = $(or $(CARGO_TARGET_DIR),target)
 VENV = $(TARGET)/venv
+# Where the tests put the proofs of invoices, for the second verifier.
+PROOFS = $(abspath $(TARGET))/invoice-proofs
 # A test that hangs should say so long before whoever waits for it gives up.
 LIMIT = timeout --verbose 40m
 
@@ -20,8 +22,9 @@ demo:
 test: need-python need-promtool need-schemathesis need-api-client need-valgrind
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --features leasehold-bench/ledger --quiet -- -D warnings
-	$(LIMIT) $(CARGO) test --workspace --quiet
-	python3 -m unittest discover -s tests/second_verifier
+	rm -rf $(PROOFS)
+	LEASEHOLD_PROOFS=$(PROOFS) $(LIMIT) $(CARGO) test --workspace --quiet
+	LEASEHOLD_PROOFS=$(PROOFS) python3 -m unittest discover -s tests/second_verifier
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)
 	$(TARGET)/venv-client/bin/python tests/api_client/run.py --generator $(TARGET)/venv-client/bin/openapi-python-client --leasehold $(TARGET)/debug/leasehold
 

@@ -372,11 +372,19 @@ def FRACTION(r: Reader) -> tuple[int, int]:
     return numerator, denominator
 
 
+def SIGNED(r: Reader) -> int:
+    word = r.varint(bits=129)
+    if word == 1:
+        raise Malformed("negative zero")
+    return -(word >> 1) if word & 1 else word >> 1
+
+
 ASKS = items(seq(CLASS, V64))
 DOMAIN, ATTEMPT_END = enum("domain", 3), enum("attempt end", 7)
 CAUSE = choice("cause", {
     1: seq(QUOTA, V64, V64, V64), 2: seq(QUOTA, INSTANT), 3: seq(CLASS, V64, V64),
-    4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT), 5: seq(QUOTA, FRACTION, FRACTION, V64)})
+    4: seq(option(V64), AMOUNT, AMOUNT, AMOUNT, AMOUNT), 5: seq(QUOTA, FRACTION, FRACTION, V64),
+    6: seq(BOOL, enum("state of credit", 4), SIGNED, AMOUNT)})
 MEMBERS = items(seq(CLASS, V64, V64), 1, 16)
 BELONGING = seq(option(V64), choice("correlation", {1: lambda r: r.take(16), 2: V64}))
 BELONGS_TO, WITH_REASON = added({1: BELONGING}), added({1: TEXT})
@@ -393,9 +401,9 @@ def PARTICULARS(r: Reader) -> Optional[tuple]:
     if r.pos == len(r.data):
         return None
     flags = r.varint()
-    if flags == 0 or flags >> 5:
+    if flags == 0 or flags >> 6:
         raise Malformed("lease.denied with unknown flags")
-    rest: list[Parser] = [seq(), NODE, LABELS, PROFILE, V64]
+    rest: list[Parser] = [seq(), NODE, LABELS, PROFILE, V64, lambda q: q.take(16)]
     return flags, [p(r) for i, p in enumerate(rest) if flags >> i & 1]
 
 
@@ -414,7 +422,8 @@ KINDS: dict[int, tuple[str, Parser]] = {
     11: ("pool.put", seq(POOL, TEXT, enum("strategy", 2), OPT_SPANS, OPT_SPANS, option(SPAN))),
     12: ("pool.deleted", seq(POOL)),
     13: ("tenant.put", seq(
-        TENANT, TEXT, option(TEXT), PRIORITY, option(V64), added({1: TEXT, 2: OVER_QUOTA}))),
+        TENANT, TEXT, option(TEXT), PRIORITY, option(V64),
+        added({1: TEXT, 2: OVER_QUOTA, 4: items(TEXT, 1, 8), 8: TEXT}))),
     14: ("tenant.deleted", seq(TENANT)),
     15: ("project.put", seq(PROJECT, TENANT, TEXT)),
     16: ("project.deleted", seq(PROJECT)),
@@ -788,7 +797,13 @@ class Trust:
 
 def read_trust(path: Path) -> Trust:
     try:
-        raw = path.read_bytes()
+        return parse_trust(path.read_bytes(), str(path))
+    except OSError as e:
+        raise UsageError(f"trust file {path}: {e}") from None
+
+
+def parse_trust(raw: bytes, path: str) -> Trust:
+    try:
         if b"\r" in raw:
             raise Malformed("a carriage return; lines end with a line feed alone")
         head, mark, note = raw.partition(b"\ncheckpoint\n")
@@ -817,7 +832,7 @@ def read_trust(path: Path) -> Trust:
         if values["require"] and not 1 <= required <= len({key for _, key in witnesses}):
             raise Malformed(f"{required} witnesses are required, and {len(witnesses)} are named")
         return Trust(origin, [k for _, k in keys], witnesses, Checkpoint.parse(note) if mark else None, required)
-    except (OSError, UnicodeDecodeError, Malformed) as e:
+    except (UnicodeDecodeError, Malformed) as e:
         raise UsageError(f"trust file {path}: {e}") from None
 
 

@@ -59,6 +59,10 @@ codes! {
     RECORD_NOT_FOUND 404 "record_not_found" "There is no record with that sequence, or it is not visible to the caller.";
     NOT_A_DECISION 404 "not_a_decision" "The record contains no decision that could be made again.";
     BEYOND_END 410 "beyond_end" "`after` or `Last-Event-ID` names a record that the journal does not have: it was restored from an older copy, or it is another journal; `size` says how many records it has. Compare its checkpoint with one that was kept, then start again.";
+    PROOF_NOT_READY 409 "proof_not_ready" "The month of the invoice is not closed yet, or no checkpoint covers its end yet.";
+    NO_STATEMENT 409 "no_statement" "The month of the invoice was closed without statements, so that its invoices cannot be proved.";
+    PROOF_TOO_LARGE 422 "proof_too_large" "The proof of the invoice would be larger than the limit.";
+    PROOF_FAILED 500 "proof_failed" "The invoice does not follow from the records of its month; the detail says where.";
     ARCHIVED 410 "archived" "The answer is in a segment that was moved away.";
     JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
     MISSING_ANCHOR 422 "missing_anchor" "A usage record lacks a field that says what it is about; `field` names it.";

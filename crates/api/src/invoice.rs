@@ -24,6 +24,9 @@ pub struct Period {
     pub invoices_issued: u64,
     /// Number of its invoices and credit notes that are still to be issued, of those that the caller sees.
     pub invoices_due: u64,
+    /// Number of tenants that can prove their invoices by a sealed statement, of those that the caller sees.
+    #[serde(default)]
+    pub statements: u64,
 }
 
 /// The months of the ledger.

@@ -4,7 +4,7 @@ use crate::books::Stretch;
 use crate::rate::Decimal;
 use crate::sharing::CostShare;
 use crate::time::When;
-use leasehold_model::{AccountKind, EntryKind, Priority};
+use leasehold_model::{AccountKind, ControlPlaneScope, EntryKind, OperatingMode, Priority, RuntimeBackend};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
@@ -154,6 +154,18 @@ pub struct LedgerLine {
     pub accounting_tag: Option<String>,
     /// Name of the app instance; null if there is none.
     pub app_instance: Option<String>,
+    /// Slug of the app. Absent if there is no app instance, or it was used before there was a registry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub app_slug: Option<String>,
+    /// Operating mode of the app instance. Absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operating_mode: Option<OperatingMode>,
+    /// Scope of the control plane of the app instance. Absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control_plane_scope: Option<ControlPlaneScope>,
+    /// Backend of the app instance. Absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_backend: Option<RuntimeBackend>,
     /// Number of the attachment that lends the capacity; null if there is none.
     pub attachment: Option<u64>,
     /// Whether it runs the control plane of an app instance.
@@ -465,6 +477,10 @@ pub struct ExplainedLease {
     pub seconds: String,
     /// Seconds of these that the charge policy does not charge, with nine decimals.
     pub forgiven_seconds: String,
+    /// Number of the charge policy that does not charge them, which was in force when the lease ended. Absent if all of
+    /// them are charged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub charge_policy: Option<u32>,
     /// How the lease ended; `held` if it has not.
     pub end: String,
     /// Units times hours that are charged, with nine decimals.

@@ -93,6 +93,12 @@ pub struct ScrubPass {
     pub books_reason: Option<String>,
     /// Closed leases that were compared with their records.
     pub leases: u64,
+    /// Statements about months that were made again from the records and found to be right. Absent until that is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements: Option<u64>,
+    /// Why the statements were not made again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub statements_reason: Option<String>,
     /// Number of findings. At most 100 are listed.
     pub damage_count: u64,
     /// What is damaged or differs.
@@ -108,7 +114,7 @@ pub struct ScrubPass {
 pub enum ScrubFindingKind {
     /// A file of the journal is not as it was written and signed.
     Journal,
-    /// A record is intact, but cannot follow the ones before it.
+    /// A record is intact, but cannot follow the ones before it, or states wrongly what they say.
     Record,
     /// A figure of a closed lease differs between the books and its records.
     Lease,

@@ -5,15 +5,44 @@ use crate::problem::Problem;
 use crate::time::When;
 use leasehold_model::{ControlPlaneScope, OperatingMode, RuntimeBackend, UsageCharge, UsageSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
+use std::fmt;
 
 /// A quantity of a usage unit: a decimal number with up to nine decimals as text, or an integer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum UnitQuantityText {
     Text(String),
     Integer(u64),
+}
+
+/// Takes what JSON has for numbers, and says what is wrong with those that cannot be exact.
+impl<'de> Deserialize<'de> for UnitQuantityText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Quantity;
+
+        impl Visitor<'_> for Quantity {
+            type Value = UnitQuantityText;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an integer, or a decimal number as text such as \"1.5\"")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(UnitQuantityText::Text(text.to_owned()))
+            }
+            fn visit_u64<E>(self, number: u64) -> Result<Self::Value, E> {
+                Ok(UnitQuantityText::Integer(number))
+            }
+            /// A negative number, which is refused like its text.
+            fn visit_i64<E>(self, number: i64) -> Result<Self::Value, E> {
+                Ok(UnitQuantityText::Text(number.to_string()))
+            }
+        }
+
+        deserializer.deserialize_any(Quantity)
+    }
 }
 
 impl JsonSchema for UnitQuantityText {

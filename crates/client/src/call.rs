@@ -64,7 +64,7 @@ impl<A: Answer> Call<A> {
     pub(crate) fn new(client: &Client, endpoint: &Endpoint, places: &[String]) -> Self {
         let request = client.endpoint(endpoint.path, places).map(|url| {
             let (method, key) = (endpoint.method, (!endpoint.is_idempotent()).then(random::key));
-            Request { method, url, accept: A::MEDIA, key, last_event_id: None, body: None }
+            Request { method, url, accept: A::MEDIA, key, last_event_id: None, body: None, patience: None }
         });
         Self { client: client.clone(), request, total: client.timeouts().total, answer: PhantomData }
     }
@@ -108,6 +108,15 @@ impl<A: Answer> Call<A> {
     pub fn within(mut self, total: Duration) -> Self {
         self.total = total;
         self
+    }
+
+    /// Lets one attempt take as long, for answers that take the daemon long to make.
+    pub fn patiently(mut self, attempt: Duration) -> Self {
+        if let Ok(request) = &mut self.request {
+            request.patience = Some(attempt);
+        }
+        let total = attempt.max(self.total);
+        self.within(total)
     }
 
     pub(crate) fn protocol(&self, what: impl Into<String>) -> Error {
@@ -158,6 +167,7 @@ impl<A: Answer> Clone for Call<A> {
             key: request.key.clone(),
             last_event_id: request.last_event_id,
             body: request.body.clone(),
+            patience: request.patience,
         });
         Self { client: self.client.clone(), request, total: self.total, answer: PhantomData }
     }

@@ -112,7 +112,8 @@ impl Client {
         let mut sent = false;
         loop {
             let attempt = async { read(self.attempt(request).await?).await };
-            let limit = deadline.min(Instant::now() + self.0.timeouts.answer);
+            let patience = request.patience.unwrap_or(self.0.timeouts.answer);
+            let limit = deadline.min(Instant::now() + patience);
             let failure = match tokio::time::timeout_at(limit, attempt).await {
                 Ok(Ok(answer)) => return Ok(answer),
                 Ok(Err(failure)) => failure,
@@ -203,6 +204,8 @@ pub(crate) struct Request {
     pub(crate) key: Option<String>,
     pub(crate) last_event_id: Option<u64>,
     pub(crate) body: Option<Vec<u8>>,
+    /// How long one attempt may take, if not as configured.
+    pub(crate) patience: Option<Duration>,
 }
 
 /// Why an attempt failed, and whether another one may succeed.

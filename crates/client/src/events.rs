@@ -82,6 +82,7 @@ impl Client {
             key: None,
             last_event_id: None,
             body: None,
+            patience: None,
         };
         Ok(Events {
             client: self.clone(),

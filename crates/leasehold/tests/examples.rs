@@ -22,6 +22,7 @@ struct Site {
     token: String,
     clock: Arc<ManualClock>,
     stop: Option<oneshot::Sender<()>>,
+    served: Option<tokio::task::JoinHandle<Result<(), String>>>,
     runtime: tokio::runtime::Runtime,
     _folder: tempfile::TempDir,
 }
@@ -29,7 +30,8 @@ struct Site {
 impl Drop for Site {
     fn drop(&mut self) {
         let _ = self.stop.take().expect("it runs").send(());
-        self.runtime.block_on(async { tokio::time::sleep(std::time::Duration::from_millis(50)).await });
+        let served = self.served.take().expect("it runs");
+        self.runtime.block_on(served).expect("no panic").expect("the daemon stops");
     }
 }
 
@@ -52,11 +54,12 @@ impl Site {
         let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
         let (stop, stopped) = oneshot::channel::<()>();
-        runtime.spawn(daemon.serve(listener, async {
+        let served = runtime.spawn(daemon.serve(listener, async {
             let _ = stopped.await;
         }));
         let token = token.trim().to_owned();
-        let site = Self { url, token, clock, stop: Some(stop), runtime, _folder: folder };
+        let (stop, served) = (Some(stop), Some(served));
+        let site = Self { url, token, clock, stop, served, runtime, _folder: folder };
         site.all(&["class create h100 --kind gpu", "class create core --kind cpu", "pool create main"]);
         site.all(&["node create n1 --pool main --teardown immediate --class h100=8 --class core=64"]);
         site.run("tenant create bio");
@@ -154,16 +157,24 @@ fn slurm_of_a_project() {
     }
 }
 
-/// The controller is shared by what was used: `c` used one GPU-hour and `a` two. The GPU that `a` lends stays with `a`.
+/// The controller is shared by what was used: `c`, which lends nothing, used one GPU-hour and `a` two. The GPU that `a`
+/// lends (72.00) stays with `a`, and the two that `b` lends (144.00) with `b`, which used nothing.
 #[test]
 fn slurm_that_a_tenant_shares() {
-    let site = Site::open(&["hpc", "a", "c"]);
+    let site = Site::open(&["hpc", "a", "b", "c"]);
     site.instance("hpc", "--backend slurm --scope tenant");
     site.hold("hpc", "--cpu 2 --control-plane");
-    let lent = site.json("attachment make rt --project a --tenant bio")["attachment"]["id"].to_string();
-    let submit =
-        format!("alloc submit --gpu 1 --ttl 2h --tenant bio --project hpc --app-instance rt --attachment {lent}");
-    let held = site.json(&submit)["id"].as_str().expect("an allocation").to_owned();
+    let lend = |project: &str, gpus: u32| {
+        let lent =
+            site.json(&format!("attachment make rt --project {project} --tenant bio"))["attachment"]["id"].to_string();
+        let submit = format!(
+            "alloc submit --gpu {gpus} --ttl 2h --tenant bio --project hpc --app-instance rt --attachment {lent}"
+        );
+        let held = site.json(&submit)["id"].as_str().expect("an allocation").to_owned();
+        (lent, held)
+    };
+    let (lent, held) = lend("a", 1);
+    lend("b", 2);
     site.run("sharing set app --tenant bio --app-instance rt --method by-usage --unit gpu_hours");
     site.pass(2);
     let worker = format!("--attachment {lent} --allocation {held}");
@@ -176,13 +187,37 @@ fn slurm_that_a_tenant_shares() {
     row(&invoice, &["hpc", "share", "rt", "-28.800000"]);
     row(&invoice, &["a", "share", "19.200000"]);
     row(&invoice, &["c", "share", "9.600000"]);
-    row(&invoice, &["a", "workload", "h100", "72.000000"]);
-    row(&invoice, &["total", "100.800000"]);
+    row(&invoice, &["a", "workload", "h100", "rt, held by hpc", "72.000000"]);
+    row(&invoice, &["b", "workload", "h100", "rt, held by hpc", "144.000000"]);
+    row(&invoice, &["total", "244.800000"]);
     row(&story, &["usage.recorded"]);
     row(&site.run("ledger balances --account shared_runtime"), &["rt", "0.000000"]);
     let shares = site.json("sharing shares --month 2026-01");
     let entry = shares["shares"][2]["entry"].as_str().expect("an entry").to_owned();
     row(&site.run(&format!("ledger explain {entry}")), &["28.800000 EUR × 1 / 3", "9.600000"]);
+}
+
+/// The policy bills GPU-hours: `c` pays 10 × 0.50 for the GPU that `a` lends, and `a` gets it back.
+#[test]
+fn work_on_a_shared_slurm_is_charged() {
+    let site = Site::open(&["hpc", "a", "c"]);
+    site.instance("hpc", "--backend slurm --scope tenant");
+    let lent = site.json("attachment make rt --project a --tenant bio")["attachment"]["id"].to_string();
+    let submit =
+        format!("alloc submit --gpu 1 --ttl 2h --tenant bio --project hpc --app-instance rt --attachment {lent}");
+    let held = site.json(&submit)["id"].as_str().expect("an allocation").to_owned();
+    site.run("policy set app --tenant bio --app-instance rt --billed-work gpu_hours");
+    site.pass(2);
+    let worker = format!("--attachment {lent} --allocation {held}");
+    row(&site.report("c", "gpu_hours", "10", &worker), &["billed"]);
+    let costs = site.json("cost --by project --tenant bio --from 2026-01-31T21:00:00Z");
+    assert_eq!(costs["total_credited"][0]["amount"], "5.000000", "{costs}");
+    let (invoice, story) = site.bill("bio");
+    row(&invoice, &["a", "workload", "h100", "72.000000"]);
+    row(&invoice, &["a", "gpu_hours", "-10", "-5.000000"]);
+    row(&invoice, &["c", "gpu_hours", "5.000000"]);
+    row(&invoice, &["total", "72.000000"]);
+    row(&story, &["invoice.issued"]);
 }
 
 #[test]

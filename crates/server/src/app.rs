@@ -25,6 +25,7 @@ pub(crate) struct App {
     pub(crate) live: Arc<Live>,
     pub(crate) books: Arc<crate::books::BooksService>,
     pub(crate) settlement: crate::settlement::SettlementService,
+    pub(crate) statements: crate::statements::StatementService,
     pub(crate) proofs: crate::proofs::Proofs,
     pub(crate) scrub: Arc<crate::scrub::ScrubService>,
     pub(crate) agents: crate::agents::Agents,

@@ -21,6 +21,7 @@ use crate::scrub::{self, ScrubService};
 use crate::settings::Settings;
 use crate::settlement::{self, SettlementService};
 use crate::shares::{ShareLimits, Shares};
+use crate::statements::StatementService;
 use crate::tls::{Tls, TlsError};
 use leasehold_books::Keeper;
 use leasehold_cell::{Cell, Clock, Opened, Reply, StartError, StartOptions, Unsealed};
@@ -156,6 +157,7 @@ impl Daemon {
         let archives = config.journal.archive.iter();
         local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
         let (books_key, scrub_key) = (local.secret.books().clone(), local.secret.scrub().clone());
+        let statements = StatementService::new(&directory.data, local.secret.statements().clone());
         let (journal, recovered) = directory
             .open_journal(Arc::clone(&keys), config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
@@ -187,7 +189,7 @@ impl Daemon {
         }
         let missing_segment = journal.missing_segment();
         let scrub = ScrubService::new(&directory.data, scrub_key, files, start.clock, config.scrub.clone());
-        let app = assemble(&config, &directory, books_key, cell, journal, keys, scrub, began)?;
+        let app = assemble(&config, &directory, books_key, cell, journal, keys, scrub, statements, began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         app.books.introduce();
@@ -350,6 +352,7 @@ fn assemble(
     journal: Arc<dyn Journal>,
     keys: Arc<Keys>,
     scrub: ScrubService,
+    statements: StatementService,
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
     let genesis = genesis(&*journal)?.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?;
@@ -370,6 +373,7 @@ fn assemble(
         live,
         books,
         settlement: SettlementService::new(config.ledger.payment_terms()),
+        statements,
         proofs: Proofs::default(),
         scrub: Arc::new(scrub),
         agents: Agents::new(began),

@@ -357,7 +357,7 @@ pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f Invoic
                 text(line.pool.as_deref()),
                 text(line.class.as_deref()),
                 line.priority.map(|priority| priority.to_string()).unwrap_or_default(),
-                line.app_instance.clone().unwrap_or_default(),
+                text(line.app_instance.as_deref()),
                 line.control_plane.to_string(),
                 line.unit_hours.clone().unwrap_or_default(),
                 text(line.unit.as_deref()),
@@ -399,6 +399,55 @@ mod tests {
     fn a_cell_is_never_a_formula() {
         assert_eq!(text_cell("=1+1"), "'=1+1");
         assert_eq!(text_cell("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+
+    /// Names are free text: none of them may end a cell, or be run by a spreadsheet.
+    #[test]
+    fn every_name_of_a_line_is_a_cell_of_text() {
+        let amount = || LedgerAmount("1.000000".into());
+        let named = |what: &str| Some(format!("={what},\""));
+        let line = InvoiceLine {
+            section: InvoiceSection::Workload,
+            month: api::MonthText("2026-11".into()),
+            project: "=project,\"".into(),
+            project_id: 0,
+            held_by: "=holder,\"".into(),
+            correction: false,
+            pool: named("pool"),
+            class: named("class"),
+            unit: named("unit"),
+            usage_unit: None,
+            priority: None,
+            app_instance: named("app"),
+            control_plane: false,
+            unit_hours: Some("1.000000".into()),
+            quantity: None,
+            amount: amount(),
+        };
+        let figures = InvoiceFigures {
+            tenant: "=tenant,\"".into(),
+            tenant_id: 0,
+            billing_address: Vec::new(),
+            tax_id: None,
+            issuer: api::Issuer { name: None, address: Vec::new(), tax_id: None, bank: Vec::new() },
+            month: line.month.clone(),
+            currency: "EUR".into(),
+            lines: vec![line],
+            workload: amount(),
+            control_plane: amount(),
+            shares: amount(),
+            adjustments: amount(),
+            posted: amount(),
+            rounding: amount(),
+            net: amount(),
+            taxes: Vec::new(),
+            tax: amount(),
+            total: amount(),
+        };
+        let table = csv([(Some("INV-000001"), &figures)]);
+        for what in ["tenant", "project", "holder", "pool", "class", "app", "unit"] {
+            assert!(table.contains(&format!(",\"'={what},\"\"\",")), "{what} in {table}");
+        }
     }
 
     #[test]

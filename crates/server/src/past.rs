@@ -8,8 +8,8 @@ use leasehold_api::{LeaseState, Ttl, When};
 use leasehold_books::{Attempt, Books, BooksError, End, NamedKind, Row, Story};
 use leasehold_engine::State;
 use leasehold_model::{
-    AppInstanceNo, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Reason, TenantNo, UserNo,
-    quantity,
+    AppInstanceNo, AppTypeNo, Identity, Instant, LeaseNo, Name, NodeNo, PoolNo, ProjectNo, Quanta, Reason, TenantNo,
+    UserNo, quantity,
 };
 
 /// Whether the lease is still billed.
@@ -67,6 +67,11 @@ impl Known<'_> {
         let live = self.state.app_instance(no).map(|instance| &instance.name);
         let last = || self.books.named(NamedKind::AppInstance, no.0).map(|object| &object.name);
         live.or_else(last).map_or_else(|| no.to_string(), ToString::to_string)
+    }
+    /// The slug of an app, also of a deleted one.
+    pub(crate) fn app(&self, app: AppTypeNo) -> Option<String> {
+        let live = self.state.app_type(app).map(|app| app.slug.to_string());
+        live.or_else(|| self.books.named(NamedKind::AppType, app.0).map(|object| object.name.to_string()))
     }
     pub(crate) fn tenant(&self, no: TenantNo) -> String {
         named(self.books, NamedKind::Tenant, no.0, self.state.tenant(no).map(|tenant| &tenant.settings.name))

@@ -32,7 +32,7 @@ impl Default for Proofs {
 }
 
 /// Why no proof could be made.
-enum Unproved {
+pub(crate) enum Unproved {
     Unreadable(ReadError),
     Proof(ProofError),
     /// The root computed from the records is not the signed one.
@@ -103,7 +103,7 @@ impl Proofs {
 /// Collects the roots of all complete blocks of a tree of this size.
 ///
 /// If the caller gives up meanwhile, the work continues for the next one.
-async fn reach(app: &Arc<App>, caller: &Caller, size: u64) -> Result<(), Problem> {
+pub(crate) async fn reach(app: &Arc<App>, caller: &Caller, size: u64) -> Result<(), Problem> {
     if app.proofs.reach(size) {
         return Ok(());
     }
@@ -121,7 +121,7 @@ async fn reach(app: &Arc<App>, caller: &Caller, size: u64) -> Result<(), Problem
 }
 
 /// The tree that a proof is made from: known roots, and blocks that are read where no root is known.
-struct Tree<'a> {
+pub(crate) struct Tree<'a> {
     journal: &'a dyn Journal,
     roots: RwLockReadGuard<'a, SubtreeRoots>,
     /// Leaves of the blocks read so far, by the block's index.
@@ -129,11 +129,11 @@ struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    fn new(app: &'a App) -> Self {
+    pub(crate) fn new(app: &'a App) -> Self {
         Self { journal: app.journal.as_ref(), roots: app.proofs.roots(), blocks: BTreeMap::new() }
     }
 
-    fn root_of(&mut self, subtree: Subtree) -> Result<Hash, Unproved> {
+    pub(crate) fn root_of(&mut self, subtree: Subtree) -> Result<Hash, Unproved> {
         if let Some(root) = self.roots.get(subtree) {
             return Ok(root);
         }

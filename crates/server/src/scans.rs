@@ -24,20 +24,37 @@ const SCANS: TurnLimits = TurnLimits {
 const EXPLANATIONS: TurnLimits =
     TurnLimits { what: "explanations", running: 4, running_of_tenant: 2, running_of_token: 1, of_token: 16 };
 
+/// Proofs of invoices; each is built in memory. The last turn is for operators.
+const INVOICE_PROOFS: TurnLimits =
+    TurnLimits { what: "proofs of invoices", running: 2, running_of_tenant: 1, running_of_token: 1, of_token: 4 };
+
 pub(crate) struct Scans {
     scans: Turns,
     explanations: Turns,
+    invoice_proofs: Turns,
 }
 
 impl Scans {
     pub(crate) fn new() -> Self {
-        Self { scans: Turns::new(SCANS), explanations: Turns::new(EXPLANATIONS) }
+        let invoice_proofs = Turns::new(INVOICE_PROOFS);
+        Self { scans: Turns::new(SCANS), explanations: Turns::new(EXPLANATIONS), invoice_proofs }
     }
 
     /// A turn to read the journal, for work that needs something else besides.
     pub(crate) async fn turn(&self, caller: &Caller) -> Result<Turn, Problem> {
         self.scans.ask(caller).await
     }
+}
+
+/// Reads the journal files for the proof of an invoice. Those that wait do not take a reader's place.
+pub(crate) async fn prove<T: Send + 'static>(
+    app: &Arc<App>,
+    caller: &Caller,
+    read: impl FnOnce(&App) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    let proving = app.scans.invoice_proofs.ask(caller).await?;
+    let turn = app.scans.scans.ask(caller).await?;
+    blocking(app, (proving, turn), read).await
 }
 
 /// Runs `read` on a blocking thread. The turn is held to the end, even if the request was dropped.

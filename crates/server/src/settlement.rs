@@ -11,6 +11,7 @@ use leasehold_engine::command::{IssueInvoice, Nothing, OpenLedger, PostUsage, Se
 use leasehold_engine::{Command, Refusal, Request};
 use leasehold_model::{Identity, Month, Span};
 use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -31,6 +32,20 @@ pub(crate) enum Unsettled {
     Refused(Refusal),
     /// The journal is full, or the daemon is stopping.
     Unsealed(Unsealed),
+    /// The daemon is stopping, or has no file descriptors left.
+    Interrupted,
+}
+
+impl fmt::Display for Unsettled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Books(error) => error.fmt(f),
+            Self::Behind => f.write_str("the books do not follow fast enough"),
+            Self::Refused(refusal) => write!(f, "{refusal} ({})", refusal.code()),
+            Self::Unsealed(unsealed) => f.write_str(&crate::problem::unanswered(unsealed).detail),
+            Self::Interrupted => f.write_str("the records of the month could not be read to their end"),
+        }
+    }
 }
 
 impl From<BooksError> for Unsettled {
@@ -108,7 +123,7 @@ pub(crate) fn settle_now(app: &App) -> Result<(), Unsettled> {
     let _running = service.running.lock().unwrap_or_else(PoisonError::into_inner);
     let done = settle(app);
     let mut trouble = service.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-    let why = done.as_ref().err().map(|unsettled| format!("{unsettled:?}"));
+    let why = done.as_ref().err().map(ToString::to_string);
     if *trouble != why {
         if let Some(why) = &why {
             tracing::warn!(why, "hours could not be settled; this is tried again");
@@ -157,8 +172,8 @@ fn settle_hour(app: &App) -> Result<bool, Unsettled> {
     Ok(true)
 }
 
-/// Finishes a month after its cut: what the records before it say is posted, the invoices are issued, and the month is
-/// closed.
+/// Finishes a month after its cut: what the records before it say is posted, the invoices are issued, statements are
+/// sealed by which they can be proved, and the month is closed.
 fn close_month(app: &App, month: Month, cut: u64) -> Result<(), Unsettled> {
     wait_for(app, cut)?;
     let invoiced =
@@ -190,6 +205,8 @@ fn close_month(app: &App, month: Month, cut: u64) -> Result<(), Unsettled> {
             last = last.max(reply?.sequence());
         }
     }
+    wait_for(app, last)?;
+    let last = crate::statements::state_month(app, month, cut)?;
     wait_for(app, last)?;
     let sealed = app.cell.operate(Command::FinishPeriod(month))?;
     wait_for(app, sealed.sequence())?;
@@ -260,7 +277,7 @@ impl Posting<'_> {
 }
 
 /// Sends commands as the operator; they are decided together. The replies are in the order of the commands.
-fn send(app: &App, commands: Vec<Command>) -> Vec<Reply> {
+pub(crate) fn send(app: &App, commands: Vec<Command>) -> Vec<Reply> {
     let inbox = Arc::new(Inbox::new());
     let count = commands.len();
     app.cell.submit((0u64..).zip(commands).map(|(tag, command)| {

@@ -121,6 +121,7 @@ impl LedgerView<'_> {
     }
 
     pub(crate) fn line(&self, key: &LineKey, usage: i128, of: &ExactSteps) -> Result<api::LedgerLine, Problem> {
+        let anchors = key.app_instance.and_then(|app| self.books.app_anchors(app));
         let mut line = api::LedgerLine {
             hour: When(key.hour),
             project: self.project(key.project),
@@ -135,6 +136,10 @@ impl LedgerView<'_> {
             priced_as: None,
             accounting_tag: show::text(key.tag.as_ref()),
             app_instance: key.app_instance.map(|app| self.app_instance(app)),
+            app_slug: anchors.and_then(|of| self.known().app(of.app_type)),
+            operating_mode: anchors.map(|of| of.mode),
+            control_plane_scope: anchors.map(|of| of.scope),
+            runtime_backend: anchors.map(|of| of.backend),
             attachment: key.attachment.map(|attachment| attachment.0),
             control_plane: key.control_plane,
             rate_card: None,

@@ -38,15 +38,24 @@ fn bad_event(field: &str, why: &str) -> Problem {
 }
 
 impl CloudEvent {
+    /// The record in the data. An event of another kind is told by its attributes: its data can be anything.
     fn record(self) -> Result<NewUsageRecord, Problem> {
+        self.check_kind()?;
         let data = self.data.as_ref().ok_or_else(|| bad_event("data", "is missing"))?;
         let bytes = serde_json::to_vec(data).map_err(|_| bad_event("data", "is not JSON"))?;
         let record = body::read(&bytes)?;
         self.into_record(record)
     }
 
-    /// Checks the attributes of an event with these data.
-    fn into_record(self, mut record: NewUsageRecord) -> Result<NewUsageRecord, Problem> {
+    /// The same of an event whose data are the body of the request.
+    fn record_in(self, bytes: &[u8]) -> Result<NewUsageRecord, Problem> {
+        self.check_kind()?;
+        let record = body::read(bytes)?;
+        self.into_record(record)
+    }
+
+    /// Whether the event is a usage record.
+    fn check_kind(&self) -> Result<(), Problem> {
         if self.specversion.as_deref() != Some("1.0") {
             return Err(bad_event("specversion", "must be 1.0"));
         }
@@ -57,6 +66,11 @@ impl CloudEvent {
         if !self.datacontenttype.as_ref().is_none_or(is_json) {
             return Err(bad_event("datacontenttype", "must be application/json"));
         }
+        Ok(())
+    }
+
+    /// The data with the ID and the source of the event.
+    fn into_record(self, mut record: NewUsageRecord) -> Result<NewUsageRecord, Problem> {
         let id = self.id.filter(|id| !id.is_empty()).ok_or_else(|| bad_event("id", "is missing"))?;
         let source =
             self.source.filter(|source| !source.is_empty()).ok_or_else(|| bad_event("source", "is missing"))?;
@@ -132,7 +146,7 @@ pub(crate) fn read(headers: &HeaderMap, bytes: &[u8]) -> Result<Reports, Problem
         return body::read::<CloudEvent>(bytes)?.record().map(Box::new).map(Reports::One);
     }
     if let Some(event) = in_headers(headers)? {
-        return event.into_record(body::read(bytes)?).map(Box::new).map(Reports::One);
+        return event.record_in(bytes).map(Box::new).map(Reports::One);
     }
     let is_list = bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[');
     if is_list {
@@ -232,6 +246,12 @@ mod tests {
         }
         let twice = headers(&[JSON, ("ce-id", "1"), ("ce-type", "%zz")]);
         assert_eq!(one(&twice, &json!({})), Err("bad_cloud_event type".into()));
+        // The data of such an event are nothing that we know.
+        let other = json!({ "specversion": "1.0", "type": "com.example.other", "source": "s", "id": "1",
+            "data": { "color": "red" } });
+        assert_eq!(one(&structured, &other), Err("bad_cloud_event type".into()));
+        let binary = [JSON, ("ce-specversion", "1.0"), ("ce-type", "other"), ("ce-source", "s"), ("ce-id", "1")];
+        assert_eq!(one(&headers(&binary), &json!({ "color": "red" })), Err("bad_cloud_event type".into()));
     }
 
     #[test]

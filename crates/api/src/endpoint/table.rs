@@ -367,6 +367,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     show_invoice { "Show an invoice or credit note, as JSON, for a spreadsheet, or as a page to print"
         Get "/api/v1/invoices/" {number} for INVOICE_READERS query[invoice_format]
             => 200 Invoice also "text/csv" "text/html" }
+    prove_invoice { "Download the file that proves an invoice, for `leasehold-verify invoice`"
+        Get "/api/v1/invoices/" {number} "/proof" for INVOICE_READERS => 200 Bytes "application/octet-stream" }
     list_payments { "List payments"
         Get "/api/v1/payments" for INVOICE_READERS
             query[

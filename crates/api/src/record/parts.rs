@@ -119,6 +119,9 @@ pub(super) fn replaced_usage() -> Value {
 pub(super) fn invoice_project() -> Value {
     object(&["project", "amount=posted"])
 }
+pub(super) fn record_set() -> Value {
+    object(&["count=set_count", "root=set_root"])
+}
 pub(super) fn tax_line() -> Value {
     object(&["rate", "posted", "net=net_amount", "tax"])
 }

@@ -147,6 +147,7 @@ pub(crate) fn rate() -> Vec<Outcome> {
     let tenant = |(n, token): (u64, &String)| Tenant { token: token.clone(), dice: Dice(n), running: None, last: 0 };
     let mut tenants: Vec<Tenant> = (1000..).zip(&tokens).map(tenant).collect();
 
+    served.wait_for_books();
     let began_with = served.resident_bytes();
     let before = (served.processor_seconds(), processor_seconds("self"));
     let (mut seconds, mut stretches, mut worst_us) = (0.0, Vec::new(), 0.0f64);

@@ -23,6 +23,8 @@ const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
 const ASKED_LARGE: &str = "--serve-large-for-bench";
 /// With runtimes that report usage, and the IDs of earlier records.
 const ASKED_USAGE: &str = "--serve-usage-for-bench";
+/// The file in which the child notes its memory.
+const RESIDENT_BEFORE: &str = "resident-before";
 pub(super) const TENANTS: u32 = 1000;
 const NODES: u32 = 1000;
 const STANDING: u32 = 2000;
@@ -205,12 +207,43 @@ impl Served {
 
     /// Resident memory of the daemon.
     pub(super) fn resident_bytes(&self) -> f64 {
-        let file = format!("/proc/{}/status", self.server.child.id());
-        let status = std::fs::read_to_string(file).expect("the daemon runs");
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a figure");
-        let kib: f64 = line.split_whitespace().nth(1).expect("a figure").parse().expect("a number");
-        kib * 1024.0
+        resident_bytes(&self.server.child.id().to_string())
     }
+
+    /// What the daemon wrote down before it was furnished.
+    pub(super) fn resident_before(&self) -> f64 {
+        let folder = self.folder.as_ref().expect("a directory of its own");
+        let text = std::fs::read_to_string(folder.path().join(RESIDENT_BEFORE)).expect("it was written down");
+        text.parse().expect("a number")
+    }
+
+    /// Waits until the books have everything that is durable now, so that what they need for it is not counted later.
+    pub(super) fn wait_for_books(&self) {
+        let began = std::time::Instant::now();
+        loop {
+            let (status, answer) = super::fetch::fetch(self, &super::request::get("/api/v1/usage", &self.token));
+            if status == 200 {
+                return;
+            }
+            let why = String::from_utf8_lossy(&answer);
+            assert!(status == 503 && began.elapsed().as_secs() < 900, "the books follow: {status} {why}");
+            std::thread::sleep(std::time::Duration::from_millis(100));
+        }
+    }
+}
+
+/// In the child: writes down its memory before anything is added.
+pub(super) fn note_resident(daemon: &Daemon) {
+    let folder = daemon.data_directory().data.parent().expect("a directory of its own").to_owned();
+    std::fs::write(folder.join(RESIDENT_BEFORE), resident_bytes("self").to_string()).expect("the file is written");
+}
+
+/// Resident memory of a process, or of this one (`self`).
+fn resident_bytes(process: &str) -> f64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("the process runs");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a figure");
+    let kib: f64 = line.split_whitespace().nth(1).expect("a figure").parse().expect("a number");
+    kib * 1024.0
 }
 
 /// Processor time of a process, or of this one (`self`).

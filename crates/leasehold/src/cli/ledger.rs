@@ -258,6 +258,10 @@ pub(crate) enum InvoiceCommand {
     Show(InvoiceShowArgs),
     /// Show what the invoices of a tenant for an open month would be now
     Draft(InvoiceDraftArgs),
+    /// Download the file that proves an invoice, for `leasehold-verify invoice`
+    Prove(InvoiceProveArgs),
+    /// Explain why two invoices differ, line by line
+    Diff(InvoiceDiffArgs),
 }
 
 #[derive(Debug, Args)]
@@ -323,6 +327,53 @@ pub(crate) struct InvoiceDraftArgs {
     pub(crate) currency: Option<String>,
     #[command(flatten)]
     pub(crate) form: InvoiceFormArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold invoice prove INV-000012
+  leasehold invoice prove INV-000012 --out november.proof
+
+The file holds the tenant's own records of the month, and nothing of other tenants. Whoever has it
+can check the invoice without the daemon:
+  leasehold-verify invoice FILE --trust TRUST_FILE")]
+pub(crate) struct InvoiceProveArgs {
+    /// Number, such as INV-000012 or CN-000003
+    pub(crate) number: String,
+    /// Write to this file [default: the number with the ending .proof]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Replace an existing file
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  leasehold invoice diff INV-000011 INV-000012
+  leasehold invoice diff INV-000012 draft --tenant physics
+  leasehold invoice diff november-draft.json INV-000012
+
+Each side is the number of an invoice, the word draft, or a file that `leasehold invoice show --json` or
+`leasehold invoice draft --json` wrote. The parts add up to the difference of the totals.")]
+pub(crate) struct InvoiceDiffArgs {
+    /// Earlier invoice: a number, the word draft, or a file with JSON
+    #[arg(value_name = "A")]
+    pub(crate) before: String,
+    /// Later invoice: a number, the word draft, or a file with JSON
+    #[arg(value_name = "B")]
+    pub(crate) after: String,
+    /// Tenant of a draft [default: the tenant of the token]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tenant: Option<String>,
+    /// Month of a draft, such as 2026-11 [default: the first open month]
+    #[arg(long, value_name = "MONTH")]
+    pub(crate) month: Option<Month>,
+    /// Currency of a draft, such as EUR
+    #[arg(long, value_name = "CODE")]
+    pub(crate) currency: Option<String>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -28,6 +28,8 @@ pub(super) async fn invoice(session: &Session, command: InvoiceCommand) -> Resul
             write(session, call, &form, |invoice| one(session, invoice)).await
         }
         InvoiceCommand::Draft(args) => draft(session, args).await,
+        InvoiceCommand::Prove(args) => super::invoice_prove::prove(session, args).await,
+        InvoiceCommand::Diff(args) => super::invoice_diff::diff(session, args).await,
     }
 }
 
@@ -108,9 +110,14 @@ fn invoices(invoices: &[InvoiceHead]) -> Table {
     table
 }
 
-/// The app instance whose cost is shared.
-fn of_share(line: &InvoiceLine) -> Option<&String> {
-    line.app_instance.as_ref().filter(|_| line.section == InvoiceSection::Share)
+/// The app instance, and who holds or uses what the project pays for or is credited with.
+fn of_app(line: &InvoiceLine) -> String {
+    let app = or_dash(line.app_instance.as_ref());
+    match (line.held_by != line.project, line.usage_unit.is_some()) {
+        (false, _) => app,
+        (true, false) => format!("{app}, held by {}", line.held_by),
+        (true, true) => format!("{app}, used by {}", line.held_by),
+    }
 }
 
 fn lines(lines: &[InvoiceLine]) -> Table {
@@ -118,6 +125,7 @@ fn lines(lines: &[InvoiceLine]) -> Table {
         ("project", Align::Left),
         ("what", Align::Left),
         ("class or unit", Align::Left),
+        ("app instance", Align::Left),
         ("pool", Align::Left),
         ("priority", Align::Left),
         ("month", Align::Left),
@@ -134,7 +142,8 @@ fn lines(lines: &[InvoiceLine]) -> Table {
                 (true, None) => "by hand".into(),
                 (false, _) => what,
             },
-            or_dash(line.class.as_ref().or(line.usage_unit.as_ref()).or(of_share(line))),
+            or_dash(line.class.as_ref().or(line.usage_unit.as_ref())),
+            of_app(line),
             or_dash(line.pool.as_ref()),
             or_dash(line.priority.map(word)),
             line.month.to_string(),

@@ -9,9 +9,9 @@ use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format::to_the_second;
 use leasehold_api::{
-    CorrectionPut, DraftPayer, ExplainedLease, ExplainedUsage, LedgerAmount, LedgerBalance, LedgerDraft, LedgerEntry,
-    LedgerExplanation, LedgerLeg, LedgerLine, LedgerStatus, MonthText, NewCorrection, NewDispute, NewLedgerEntry,
-    NewLeg, OpenLedger, When,
+    AccountKind, CorrectionPut, DraftPayer, EntryKind, ExplainedLease, ExplainedUsage, LedgerAmount, LedgerBalance,
+    LedgerDraft, LedgerEntry, LedgerExplanation, LedgerLeg, LedgerLine, LedgerStatus, MonthText, NewCorrection,
+    NewDispute, NewLedgerEntry, NewLeg, OpenLedger, When,
 };
 use leasehold_client::{Answer, Call};
 
@@ -216,7 +216,13 @@ fn entries(entries: &[LedgerEntry]) -> Table {
         };
         let about = match (&entry.line, &entry.invoice, &entry.reference, &entry.reason) {
             (Some(line), ..) => format!("{} {}", hour(line.hour), about(line)),
-            (None, _, Some(reference), _) => reference.clone(),
+            (None, _, Some(reference), _) => match credit(entry) {
+                Some(credit) => format!("{reference}, credit of {credit}"),
+                None => reference.clone(),
+            },
+            (None, None, None, None) if entry.kind == EntryKind::Lapse => {
+                format!("credit of {}", or_dash(credit(entry)))
+            }
             (None, Some(invoice), ..) => invoice.clone(),
             (None, None, None, reason) => or_dash(reason.as_ref()),
         };
@@ -235,6 +241,15 @@ fn entries(entries: &[LedgerEntry]) -> Table {
         table.styled(cells.map(|cell| (cell, style)));
     }
     table
+}
+
+/// What an entry adds to prepaid credit, or takes off; what is owed may stay as it is.
+fn credit(entry: &LedgerEntry) -> Option<String> {
+    let leg = entry.legs.iter().find(|leg| leg.account == AccountKind::Prepaid)?;
+    Some(money(&LedgerAmount(match leg.amount.0.strip_prefix('-') {
+        Some(added) => added.to_owned(),
+        None => format!("-{}", leg.amount.0),
+    })))
 }
 
 /// `11-17 14:00`
@@ -273,6 +288,7 @@ fn one(session: &Session, entry: &LedgerEntry) -> String {
             .maybe("usage", line.unit_hours.as_ref().map(|hours| format!("{hours} {}-hours", line.unit)))
             .maybe("usage", line.quantity.as_ref().map(|quantity| format!("{quantity} {}", line.unit)))
             .add("of", about(line))
+            .maybe("app", anchors(line))
             .maybe("held by", (Some(&line.project) != entry.project.as_ref()).then_some(&line.project))
             .maybe("accounting tag", line.accounting_tag.as_ref())
             .maybe("unit price", line.unit_price.map(|price| price.to_string()))
@@ -288,6 +304,14 @@ fn one(session: &Session, entry: &LedgerEntry) -> String {
         .maybe("disputed", entry.disputed.then(|| session.paint.paint(Style::Red, "yes")))
         .text(session.paint);
     format!("{text}\n{}\n", session.lines(&legs(&entry.legs)).join("\n"))
+}
+
+/// What the app instance of a line is.
+fn anchors(line: &LedgerLine) -> Option<String> {
+    let slug = line.app_slug.as_ref()?;
+    let words = [line.operating_mode.map(word), line.control_plane_scope.map(word), line.runtime_backend.map(word)];
+    let [mode, scope, backend] = words.map(|word| word.unwrap_or_default());
+    Some(format!("{slug} on {backend}, {mode}, scope {scope}"))
 }
 
 fn rate_card(card: Option<u32>) -> String {
@@ -334,14 +358,16 @@ fn leases(unit: &str, leases: &[ExplainedLease]) -> Table {
     ];
     let mut table = Table::new(&headings).shrink_first(&["node", "end", "not charged"]);
     for lease in leases {
-        let forgiven = lease.forgiven_seconds.bytes().any(|digit| digit != b'0' && digit != b'.');
         table.row([
             lease.lease.clone(),
             to_the_second(lease.stretch.from),
             to_the_second(lease.stretch.to),
             lease.quantity.clone(),
             six(&lease.seconds),
-            if forgiven { six(&lease.forgiven_seconds) } else { "-".into() },
+            match lease.charge_policy {
+                Some(policy) => format!("{} by policy {policy}", six(&lease.forgiven_seconds)),
+                None => "-".into(),
+            },
             six(&lease.unit_hours),
             lease.end.clone(),
             or_dash(lease.node.as_ref()),
@@ -422,7 +448,8 @@ fn balances(balances: &[LedgerBalance]) -> Table {
 async fn correct(session: &Session, args: CorrectArgs) -> Result<(), Failed> {
     let new = NewCorrection { entry: args.entry, amount: args.amount.map(LedgerAmount), reason: args.reason };
     let text = |put: &CorrectionPut| {
-        let change = format!("{} was corrected; the change is {}\n\n", put.corrects, money(&put.change));
+        let currency = put.entries.first().map_or("", |entry| entry.currency.as_str());
+        let change = format!("{} was corrected; the change is {} {currency}\n\n", put.corrects, money(&put.change));
         change + &session.lines(&entries(&put.entries)).join("\n") + "\n"
     };
     session.change(session.client.correct_entry(&new), &args.change, text).await

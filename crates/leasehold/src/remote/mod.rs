@@ -19,6 +19,8 @@ mod forecast;
 mod foreground;
 mod interrupt;
 mod invoice;
+mod invoice_diff;
+mod invoice_prove;
 mod key;
 mod lease;
 mod lease_request;

@@ -84,7 +84,8 @@ fn drafts(drafts: &[InvoiceTotal]) -> Table {
 }
 
 fn refused(paint: crate::term::Paint, count: u64) -> String {
-    let text = format!("{}, see `leasehold usage-record refused`", counted(count, "report"));
+    let text =
+        format!("{}, see `leasehold usage-record refused` for which were accepted later", counted(count, "report"));
     paint.paint(Style::Yellow, &text).to_string()
 }
 
@@ -115,6 +116,7 @@ fn detail(session: &Session, period: &PeriodDetail) -> String {
         .maybe("disputes", disputes)
         .maybe("refused usage", (period.refused_usage > 0).then(|| refused(paint, period.refused_usage)))
         .add("invoices", format!("{} issued, {} to be issued", of.invoices_issued, of.invoices_due))
+        .maybe("statements", (of.state != PeriodState::Open).then(|| thousands(of.statements)))
         .text(paint);
     for one in missing {
         text += &format!("  {}\n", paint.paint(Style::Yellow, &format!("missing: {one}")));
@@ -139,7 +141,12 @@ impl Progress {
         if self.0 {
             let (done, all) = (period.invoices_issued, period.invoices_issued + period.invoices_due);
             let bar = term::fine_bar(done, all, Self::WIDTH);
-            let text = format!("closing {}  {bar:<30}  {done} of {all} invoices", period.month);
+            let then = match (period.invoices_due, period.statements) {
+                (0, 0) => ", reading the records of the month".to_owned(),
+                (0, statements) => format!(", {statements} statements"),
+                _ => String::new(),
+            };
+            let text = format!("closing {}  {bar:<30}  {done} of {all} invoices{then}", period.month);
             term::say(&format!("\r{text}\x1b[K"));
         }
     }

@@ -131,5 +131,10 @@ fn pass(details: Details, pass: &ScrubPass) -> Details {
         let batches = thousands(pass.batches_of_another_secret);
         format!("{batches} batches are authenticated by another secret than the present one; they are signed")
     });
-    details.add("  journal", journal).add("  books", books).maybe("  note", foreign)
+    let statements = match (pass.statements, &pass.statements_reason) {
+        (Some(count), _) => Some(format!("{} made again from the records", thousands(count))),
+        (None, Some(reason)) => Some(format!("not made again: {reason}")),
+        (None, None) => None,
+    };
+    details.add("  journal", journal).add("  books", books).maybe("  statements", statements).maybe("  note", foreign)
 }

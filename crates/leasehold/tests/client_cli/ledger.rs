@@ -40,7 +40,7 @@ fn the_ledger_is_read_booked_corrected_and_disputed() {
     daemon.run(&format!("ledger dispute {entry} --close --reason agreed")).ok();
 
     let corrected = daemon.run(&format!("ledger correct {entry} --amount -20.25 --reason less")).ok();
-    tells(&corrected, &["was corrected; the change is 1,005.250000", "reversal", "replacement"]);
+    tells(&corrected, &["was corrected; the change is 1,005.250000 EUR", "reversal", "replacement"]);
     let again = daemon.run(&format!("ledger correct {entry} --reason again"));
     refuses(&again, 1, "entry_corrected");
     assert!(again.err.contains("correct its replacement entry-"), "{again:?}");
@@ -77,6 +77,47 @@ fn a_draft_is_printed_and_a_month_that_is_not_over_stays_open() {
     assert_eq!((&preview["preview"], &preview["period"]["can_close"]), (&json!(true), &json!(false)));
     refuses(&daemon.run(&format!("period close {month} --yes")), 1, "period_not_over");
     refuses(&daemon.run("period show 2026-13"), 2, "usage");
+}
+
+#[test]
+fn a_draft_is_compared_with_what_it_was() {
+    let daemon = Daemon::with_cluster();
+    daemon.run("tax set physics 20%").ok();
+    let post = |amount: &str| {
+        daemon
+            .run(&format!("ledger post {OF} --reason fee --leg receivable={amount} --leg adjustments=-{amount}"))
+            .ok();
+    };
+    post("100.005");
+    let before = daemon.path("before.json");
+    fs::write(&before, daemon.json("invoice draft --tenant physics").to_string()).expect("a file");
+    let diff = format!("invoice diff {} draft --tenant physics", before.display());
+    tells(&daemon.run(&diff).ok(), &["the totals are equal", "No line differs"]);
+    // 100.005 + 50 = 150.005: rounded to 150.00 as before to 100.00 (half to even), and taxed by 10.00 more.
+    post("50");
+    tells(
+        &daemon.run(&diff).ok(),
+        &["60.000000 EUR more", "lattice: booked by hand", "100.005000", "+50.000000", "tax 0.2", "+10.000000"],
+    );
+    let found = daemon.json(&diff);
+    assert_eq!((&found["difference"], found["parts"].as_array().map(Vec::len)), (&json!("60.000000"), Some(2)));
+    assert_eq!(found["parts"][1]["causes"][0]["cause"], "other_net");
+    refuses(&daemon.run("invoice diff INV-000001 draft --tenant physics"), 1, "unknown_invoice");
+    refuses(&daemon.run("invoice diff nothing.json draft --tenant physics"), 2, "usage");
+}
+
+#[test]
+fn a_proof_never_replaces_a_file_by_itself() {
+    let daemon = Daemon::with_cluster();
+    let file = daemon.path("INV-000001.proof");
+    let prove = format!("invoice prove INV-1 --out {}", file.display());
+    refuses(&daemon.run(&prove), 1, "unknown_invoice");
+    assert!(!file.exists() && !daemon.path("INV-000001.proof.part").exists());
+    fs::write(&file, "mine").expect("a file");
+    refuses(&daemon.run(&prove), 1, "file_exists");
+    refuses(&daemon.run(&format!("{prove} --force")), 1, "unknown_invoice");
+    assert_eq!(fs::read_to_string(&file).expect("a file"), "mine", "nothing was downloaded");
+    refuses(&daemon.run("invoice prove ../INV-1"), 2, "usage");
 }
 
 #[test]
@@ -139,7 +180,11 @@ fn credit_is_paid_in_advance_shown_and_ended() {
     refuses(&request, 1, "prepaid_not_covered");
     tells(&daemon.run("prepaid end 1 --project lattice").ok(), &["depleted: drain", "lapsed"]);
     refuses(&daemon.run("prepaid end 1 --project lattice"), 1, "unknown_credit");
-    tells(&daemon.run("ledger entries --tenant physics --kind top_up").ok(), &["top_up", "order-1"]);
+    tells(
+        &daemon.run("ledger entries --tenant physics --kind top_up").ok(),
+        &["top_up", "order-1, credit of 5,000.000000"],
+    );
+    tells(&daemon.run("ledger entries --kind lapse").ok(), &["lapse", "credit of -10.000000"]);
 }
 
 #[test]

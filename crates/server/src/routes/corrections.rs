@@ -2,6 +2,7 @@
 
 use super::ledger_scope::{bad, currency, entry, month, reason, steps};
 use super::tenancy::find_owner_project;
+use crate::app::App;
 use crate::books::{consult, problem};
 use crate::context::{Answer, Context, json};
 use crate::names;
@@ -13,7 +14,7 @@ use leasehold_books::{Books, Entry};
 use leasehold_engine::command::{AdjustLedger, CorrectEntry, DisputeEntry};
 use leasehold_engine::{Command, Refusal, State};
 use leasehold_ledger::payer_amount;
-use leasehold_model::body::CorrectedLine;
+use leasehold_model::body::{Body, CorrectedLine, LedgerCorrected};
 use leasehold_model::limits::LEDGER_LEGS_MAX;
 use leasehold_model::{Account, AppInstanceNo, EntryId, EntryKind, Leg, Name, ProjectNo, Steps, TenantNo};
 
@@ -97,14 +98,6 @@ fn correction(books: &Books, found: &Entry, amount: Option<Steps>) -> Result<Cor
     let (Some(project), Some(original_month), true) = (found.project, found.original_month, of_usage) else {
         return Err(wrong_kind());
     };
-    if let Some(sequence) = books.correction_of(found.id) {
-        let by = EntryId { sequence, position: 0 };
-        let next = EntryId { sequence, position: 1 };
-        let replaced = books.entry(next).map_err(|error| problem(&error))?.is_some();
-        let advice = if replaced { format!("correct its replacement {next}") } else { format!("correct {by}") };
-        let detail = format!("{} was corrected already, by {by}; {advice} instead.", found.id);
-        return Err(codes::ENTRY_CORRECTED.problem(detail).with("corrected_by", by.to_string()));
-    }
     let reversal: Vec<Leg> = found.legs.iter().map(|leg| Leg { amount: -leg.amount, ..*leg }).collect();
     let replacement = match amount {
         None | Some(Steps::ZERO) => Vec::new(),
@@ -124,6 +117,26 @@ fn correction(books: &Books, found: &Entry, amount: Option<Steps>) -> Result<Cor
         replacement,
         reason: Name::new("-").expect("a valid name"),
     })
+}
+
+/// A correction that was made before: what the payer's chain was then, and what to tell about it.
+struct Before {
+    previous: Option<u64>,
+    told: Problem,
+}
+
+fn before(app: &App, books: &Books, found: &Entry) -> Result<Option<Before>, Problem> {
+    let Some(sequence) = books.correction_of(found.id) else { return Ok(None) };
+    let record = crate::explain::decision::read(app, sequence)?;
+    let Body::LedgerCorrected(LedgerCorrected { previous, .. }) = &record.body else {
+        return Err(codes::INTERNAL.problem("The books name a record that is no correction."));
+    };
+    let (by, next) = (EntryId { sequence, position: 0 }, EntryId { sequence, position: 1 });
+    let replaced = books.entry(next).map_err(|error| problem(&error))?.is_some();
+    let advice = if replaced { format!("correct its replacement {next}") } else { format!("correct {by}") };
+    let detail = format!("{} was corrected already, by {by}; {advice} instead.", found.id);
+    let told = codes::ENTRY_CORRECTED.problem(detail).with("corrected_by", by.to_string());
+    Ok(Some(Before { previous: *previous, told }))
 }
 
 /// The same accounts with another amount. With more than two accounts it is not known which of them changes.
@@ -149,11 +162,21 @@ pub(super) async fn correct_entry(context: Context) -> Answer {
     let (caller, text) = (context.caller().clone(), new.entry.clone());
     let correct = consult(&context.app, context.caller(), move |app, books| {
         let found = entry(app, books, &caller, &text)?;
-        correction(books, &found, amount_given)
+        Ok((correction(books, &found, amount_given)?, before(app, books, &found)?))
     });
-    let correct = CorrectEntry { reason, ..correct.await? };
+    let (correct, before) = correct.await?;
+    let mut correct = CorrectEntry { reason, ..correct };
+    // The same request once more is the same command, and has the answer of the first if it has the same key.
+    if let Some(Before { previous, .. }) = &before {
+        correct.previous = *previous;
+    }
     let (project, corrects) = (correct.project, correct.corrects);
-    let sealed = context.seal(Command::CorrectEntry(correct)).await?;
+    let stale = Refusal::StalePosting { project }.code();
+    let sealed = context.seal(Command::CorrectEntry(correct)).await;
+    let sealed = sealed.map_err(|problem| match before {
+        Some(Before { told, .. }) if problem.code == stale => told,
+        Some(_) | None => problem,
+    })?;
     let sequence = sealed.sequence();
     let put = consult(&context.app, context.caller(), move |app, books| {
         let entries = entries_of(books, sequence)?;

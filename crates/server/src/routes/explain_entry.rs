@@ -12,7 +12,8 @@ use leasehold_books::{Books, Entry, EntryLine, LineLease, LineSource};
 use leasehold_meter::Window;
 use leasehold_model::ledger::{HOUR_NS, Item};
 use leasehold_model::rate::{Decimal, Period, Prices};
-use leasehold_model::{ClassNo, ClassSpec, EntryId, EntryKind, Instant, Quanta, quantity};
+use leasehold_model::{Account, ClassNo, ClassSpec, EntryId, EntryKind, Instant, Leg, Quanta, Steps, quantity};
+use std::collections::BTreeSet;
 
 /// The most leases that are listed.
 const LEASES: usize = 1000;
@@ -67,32 +68,52 @@ fn corrections(books: &Books, mut id: EntryId) -> Result<Vec<Entry>, Problem> {
     Ok(all)
 }
 
-pub(super) fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<LedgerEntry>) -> LedgerExplanation {
+/// What an entry changes of prepaid credit: positive for what is added.
+fn credit(found: &Entry) -> Steps {
+    let is_credit = |leg: &&Leg| matches!(leg.account, Account::TenantPrepaid(_) | Account::ProjectPrepaid(_));
+    found.legs.iter().find(is_credit).map_or(Steps::ZERO, |leg| -leg.amount)
+}
+
+/// Why an entry that does not come from usage has its amount.
+fn reason_of(found: &Entry, shown: &LedgerEntry) -> String {
     let (amount, currency) = (&shown.amount, &shown.currency);
-    let arithmetic = match (found.kind, &shown.invoice, &shown.corrects) {
-        (EntryKind::Invoice, Some(invoice), _) => {
+    let (invoice, corrects) = (shown.invoice.as_deref().unwrap_or("-"), shown.corrects.as_deref().unwrap_or("-"));
+    match found.kind {
+        EntryKind::Invoice => {
             format!("The project owes {amount} {currency} for the month; with {invoice} the tenant owes it.")
         }
-        (EntryKind::Tax, Some(invoice), _) => {
-            format!("Tax on the rounded net of {invoice}, rounded once: {amount} {currency}.")
-        }
-        (EntryKind::Rounding, Some(invoice), _) => {
+        EntryKind::Tax => format!("Tax on the rounded net of {invoice}, rounded once: {amount} {currency}."),
+        EntryKind::Rounding if shown.invoice.is_some() => {
             format!("The lines of {invoice} are rounded to the decimals of the currency: {amount} {currency}.")
         }
-        (EntryKind::Rounding, None, Some(corrects)) => {
+        EntryKind::Rounding => {
             format!(
                 "The correction of {corrects} leaves less than one step of 0.000001 uncollected: {amount} {currency}."
             )
         }
-        (EntryKind::Payment, ..) => format!("A payment lowers what the tenant owes: {amount} {currency}."),
-        (EntryKind::Reversal, _, Some(corrects)) => {
-            format!("The amount of {corrects}, taken back: {amount} {currency}.")
+        EntryKind::Payment => format!("A payment lowers what the tenant owes: {amount} {currency}."),
+        EntryKind::Reversal => format!("The amount of {corrects}, taken back: {amount} {currency}."),
+        EntryKind::Replacement => format!("Takes the place of {corrects}: {amount} {currency}."),
+        EntryKind::TopUp => {
+            format!("Credit of {} {currency} was added in advance. It pays for later invoices.", credit(found))
         }
-        (EntryKind::Replacement, _, Some(corrects)) => {
-            format!("Takes the place of {corrects}: {amount} {currency}.")
+        EntryKind::Lapse => {
+            format!("{} {currency} of a credit were not spent when it ended, and are gone.", -credit(found))
         }
-        _ => format!("Booked by hand: {amount} {currency}."),
-    };
+        EntryKind::PrepaidUse => {
+            format!(
+                "{} {currency} of prepaid credit pay for what was posted for the month of {invoice}. What is owed by it \
+                 changes by {amount} {currency}, rounded to the decimals of the currency.",
+                -credit(found)
+            )
+        }
+        EntryKind::Usage | EntryKind::Share => format!("Posted: {amount} {currency}."),
+        EntryKind::Adjustment => format!("Booked by hand: {amount} {currency}."),
+    }
+}
+
+pub(super) fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<LedgerEntry>) -> LedgerExplanation {
+    let arithmetic = reason_of(found, &shown);
     LedgerExplanation {
         entry: shown,
         hour: None,
@@ -210,6 +231,7 @@ impl<'u> OfUsage<'u> {
             quanta: row.quanta,
             seconds: seconds(lease.held_ns),
             forgiven_seconds: seconds(lease.forgiven_ns),
+            charge_policy: lease.charge_policy,
             end: row.end.word().to_owned(),
             unit_hours: self.unit_hours(usage)?,
         })
@@ -241,6 +263,12 @@ impl<'u> OfUsage<'u> {
         };
         let hours = |usage: i128| self.unit_hours(usage);
         let mut steps = vec![format!("{leases}: {} {unit}-hours are charged.", short(&hours(of_leases)?))];
+        let policies: BTreeSet<u32> = self.source.leases.iter().filter_map(|lease| lease.charge_policy).collect();
+        for policy in policies {
+            steps.push(format!(
+                "Charge policy {policy} was in force when leases of these ended, and does not charge all of their time."
+            ));
+        }
         if other != 0 {
             steps.push(format!(
                 "The line has {} {unit}-hours more or less than that: idle capacity of claimed nodes, what was posted for \

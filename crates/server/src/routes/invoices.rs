@@ -30,7 +30,7 @@ use leasehold_model::{Instant, InvoiceNo, Month, Steps, TenantNo};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-fn unknown(text: &str) -> Problem {
+pub(super) fn unknown(text: &str) -> Problem {
     names::not_found("invoice", text, std::iter::empty())
 }
 

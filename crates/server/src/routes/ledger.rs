@@ -73,7 +73,7 @@ pub(super) async fn open_ledger(context: Context) -> Answer {
 fn unsettled(why: &Unsettled) -> Problem {
     match why {
         Unsettled::Books(error) => problem(error),
-        Unsettled::Behind => {
+        Unsettled::Behind | Unsettled::Interrupted => {
             codes::BOOKS_BEHIND.problem("The books do not follow fast enough; try again.").with("retry_after", 5)
         }
         Unsettled::Refused(refusal) => crate::problem::refused(refusal),

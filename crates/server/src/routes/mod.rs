@@ -20,6 +20,7 @@ mod explain_entry;
 mod explain_reports;
 mod explain_share;
 mod forecast;
+mod invoice_proof;
 mod invoices;
 mod keys;
 mod leases;
@@ -75,9 +76,9 @@ mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
         ceilings::*, claims::*, corrections::*, entitlements::*, events::*, explain::*, explain_entry::*, forecast::*,
-        invoices::*, keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*, policies::*, prepaid::*,
-        quotas::*, quote::*, rates::*, shares::*, sharing::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*,
-        usage_records::*, waste::*, windows::*,
+        invoice_proof::*, invoices::*, keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*,
+        policies::*, prepaid::*, quotas::*, quote::*, rates::*, shares::*, sharing::*, status::*, tenancy::*,
+        timeline::*, tokens::*, usage::*, usage_records::*, waste::*, windows::*,
     };
 }
 

@@ -53,7 +53,10 @@ impl Naming<'_> {
                 of.held_as = HeldAs::ALL.iter().find(|one| **one as u64 == value).map(|one| one.word().to_owned())
             }
             Dim::ControlPlane => of.control_plane = Some(value == 1),
-            Dim::App => of.app = named(self.app(AppTypeNo(no)), "app"),
+            Dim::App => {
+                let known = crate::past::Known { state: self.state, books: self.books };
+                of.app = named(known.app(AppTypeNo(no)), "app");
+            }
             Dim::OperatingMode => of.operating_mode = coded(value, |word: OperatingMode| word as u8),
             Dim::ControlPlaneScope => of.control_plane_scope = coded(value, |word: ControlPlaneScope| word as u8),
             Dim::RuntimeBackend => of.runtime_backend = coded(value, |word: RuntimeBackend| word as u8),
@@ -62,12 +65,6 @@ impl Naming<'_> {
                 of.workload = self.workloads.get(place).map(ToString::to_string);
             }
         }
-    }
-
-    /// The slug of an app, also of a deleted one.
-    fn app(&self, app: AppTypeNo) -> Option<String> {
-        let live = self.state.app_type(app).map(|app| app.slug.to_string());
-        live.or_else(|| self.books.named(NamedKind::AppType, app.0).map(|object| object.name.to_string()))
     }
 
     pub(super) fn put_tenant(&self, of: &mut Of, tenant: TenantNo) {

@@ -36,6 +36,7 @@ fn period(books: &Books, caller: &Caller, of: Month) -> Period {
     };
     let issued = books.invoices().iter().filter(|head| head.month == of && sees_invoices(caller, head.tenant));
     let due = books.invoices_due(of).into_iter().filter(|(tenant, _)| sees_invoices(caller, *tenant));
+    let statements = books.statements(of).filter(|(tenant, _)| sees_invoices(caller, *tenant));
     Period {
         month: shown_month(of),
         from: When(of.start()),
@@ -44,6 +45,7 @@ fn period(books: &Books, caller: &Caller, of: Month) -> Period {
         closed_at: closed_at.map(When),
         invoices_issued: issued.count() as u64,
         invoices_due: due.count() as u64,
+        statements: statements.count() as u64,
     }
 }
 

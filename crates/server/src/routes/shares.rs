@@ -2,7 +2,6 @@
 
 use super::ledger_scope::{OwnerText, asked_month};
 use super::page::page;
-use crate::access::Caller;
 use crate::books::{consult, problem};
 use crate::context::{Answer, Context, json};
 use crate::names;
@@ -89,10 +88,6 @@ impl LedgerView<'_> {
     }
 }
 
-fn sees(caller: &Caller, share: &Share) -> bool {
-    caller.sees_tenant(share.tenant) && caller.project.is_none_or(|own| own == share.project)
-}
-
 pub(super) async fn list_shares(context: Context) -> Answer {
     let (asked, caller) = (asked_month(&context)?, context.caller().clone());
     let owner = OwnerText::of(&context);
@@ -104,8 +99,10 @@ pub(super) async fn list_shares(context: Context) -> Answer {
             let instance =
                 app_instance.map(|text| names::app_instance(state, &caller, owner.tenant, &text)).transpose()?;
             let of = asked.unwrap_or_else(|| books.first_open_month());
-            let takes =
-                |share: &Share| sees(&caller, share) && owner.tenant.is_none_or(|tenant| tenant == share.tenant);
+            let takes = |share: &Share| {
+                caller.sees_project(share.tenant, share.project)
+                    && owner.tenant.is_none_or(|tenant| tenant == share.tenant)
+            };
             let view = LedgerView { app, state, books };
             let recorded = books.shares(of, instance, takes).map_err(|error| problem(&error))?;
             let is_draft = recorded.is_empty() && books.ledger_opened().is_some() && of >= books.first_open_month();

@@ -1,5 +1,6 @@
 //! Usage that the runtimes of apps report (SEMANTICS 9 and 12).
 
+mod known;
 mod one;
 mod resolve;
 
@@ -8,24 +9,21 @@ pub(super) use resolve::quantity;
 
 use crate::access::Caller;
 use crate::app::{App, problem as unsealed_problem};
-use crate::books::glance;
 use crate::context::{Answer, Context, json, rate};
 use crate::problem::refusal_for;
 use crate::reply::ask;
 use crate::usage_reports::{self, Reports};
+use known::{Step, UsageRecords, accepted, again, ask_books, read_all, with_books};
 use leasehold_api::{NewUsageRecord, Problem, UsageAccepted, UsageResult, UsageResults, codes, limits};
-use leasehold_books::KnownUsage;
 use leasehold_cell::{Reply, Sealed, Unsealed};
 use leasehold_engine::command::RecordUsage;
 use leasehold_engine::{Command, Refusal, Request, State};
-use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded, UsageRefused};
-use leasehold_model::{Identity, Name, ProjectNo, Record};
+use leasehold_model::body::{Body, UsageKey, UsageRefused};
+use leasehold_model::{Identity, Name, Record};
 use resolve::{Source, resolve};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// IDs that are remembered.
-const USAGE_IDS_MAX: u64 = 200_000_000;
 /// Reports that are compared with the registry while the view is held.
 const AT_ONCE: usize = 256;
 /// How often the books are asked again because they were behind.
@@ -33,67 +31,6 @@ const TRIES: usize = 5;
 
 fn refused(app: &App, caller: &Caller, refusal: &Refusal) -> Problem {
     app.now.read(|state| refusal_for(state, caller, refusal))
-}
-
-/// What the books know of some IDs.
-struct FromBooks {
-    known: BTreeMap<UsageKey, KnownUsage>,
-    /// The records of those that are known.
-    records: UsageRecords,
-    known_to: u64,
-}
-
-/// Usage records by their sequence number, as the journal has them.
-type UsageRecords = BTreeMap<u64, (Record, UsageRecorded)>;
-
-/// Reads usage records, where waiting for the disk delays nobody else.
-async fn read_all(app: &Arc<App>, sequences: Vec<u64>) -> Result<UsageRecords, Problem> {
-    if sequences.is_empty() {
-        return Ok(UsageRecords::new());
-    }
-    let app = Arc::clone(app);
-    let read = move || sequences.into_iter().map(|at| Ok((at, read_usage(&app, at)?))).collect();
-    let unread = |_| codes::INTERNAL.problem("Usage records could not be read.");
-    tokio::task::spawn_blocking(read).await.map_err(unread)?
-}
-
-fn of_sequence(records: &UsageRecords, sequence: u64) -> Result<&(Record, UsageRecorded), Problem> {
-    records.get(&sequence).ok_or_else(|| codes::INTERNAL.problem("A usage record was not read."))
-}
-
-/// Asks the books for IDs, and for those that are superseded.
-async fn ask_books(app: &Arc<App>, caller: &Caller, keys: Vec<UsageKey>, at_least: u64) -> Result<FromBooks, Problem> {
-    let books = Arc::clone(&app.books);
-    let caught_up = tokio::task::spawn_blocking(move || books.wait_for(at_least, std::time::Duration::from_secs(10)));
-    if !caught_up.await.unwrap_or(false) {
-        let detail = "The books have to catch up before usage is accepted; try again in a few seconds.";
-        return Err(codes::BOOKS_BEHIND.problem(detail).with("retry_after", 5));
-    }
-    // As they are: the engine knows the last records.
-    let answer = glance(app, caller, move |books| {
-        let mut known = BTreeMap::new();
-        for key in keys {
-            known.extend(books.known_usage(key)?.map(|found| (key, found)));
-        }
-        let full = books.usage_ids() >= USAGE_IDS_MAX;
-        Ok((known, books.size(), full))
-    });
-    let (known, known_to, full) = answer.await?;
-    if full {
-        let detail = format!("{USAGE_IDS_MAX} IDs of usage records are remembered; no other is accepted for now.");
-        return Err(codes::TOO_MANY_USAGE_IDS.problem(detail).with("limit", USAGE_IDS_MAX.to_string()));
-    }
-    let records = read_all(app, known.values().map(|found| found.sequence).collect()).await?;
-    Ok(FromBooks { known, records, known_to })
-}
-
-fn read_usage(app: &App, sequence: u64) -> Result<(Record, UsageRecorded), Problem> {
-    let record = crate::explain::decision::read(app, sequence)?;
-    let Body::UsageRecorded(recorded) = &record.body else {
-        return Err(codes::INTERNAL.problem("The books name a record that is no usage record."));
-    };
-    let recorded = recorded.clone();
-    Ok((record, recorded))
 }
 
 /// Usage that an entitlement refused.
@@ -104,88 +41,6 @@ pub(super) fn read_refused(app: &App, sequence: u64) -> Result<(Record, UsageRef
     };
     let refused = refused.clone();
     Ok((record, refused))
-}
-
-/// The record that a report supersedes, as the engine wants to know it.
-fn replaced(
-    records: &UsageRecords,
-    command: &RecordUsage,
-    known: &KnownUsage,
-) -> Result<(ReplacedUsage, Option<ProjectNo>), Problem> {
-    let report = &command.report;
-    let tell = |refusal: Refusal| crate::problem::refused(&refusal);
-    if let Some(by) = known.superseded_by {
-        return Err(tell(Refusal::UsageSuperseded { by }));
-    }
-    let (record, old) = of_sequence(records, known.sequence)?;
-    if (old.report.unit, old.report.app_instance) != (report.unit, report.app_instance) {
-        return Err(codes::ANCHOR_MISMATCH
-            .problem("The usage record in `supersedes` is about another unit or app instance.")
-            .with("field", "supersedes"));
-    }
-    if record.identity.tenant != Some(command.tenant) {
-        return Err(tell(Refusal::SupersedesOtherTenant));
-    }
-    let project = record.identity.project.ok_or_else(|| codes::INTERNAL.problem("Usage without a project."))?;
-    let replaced = ReplacedUsage {
-        sequence: known.sequence,
-        project,
-        quantity: old.report.quantity,
-        from: old.report.from,
-        to: old.report.to,
-        control_plane: old.report.control_plane,
-        attachment: old.report.attachment,
-        charge: old.charge,
-    };
-    Ok((replaced, old.creditor))
-}
-
-/// What became of a report so far.
-enum Step {
-    Decided(Result<UsageAccepted, Problem>),
-    Waits(Box<RecordUsage>),
-}
-
-/// Adds what the books know to a command, or decides it by that.
-fn with_books(books: &FromBooks, mut command: Box<RecordUsage>) -> Step {
-    let report = &command.report;
-    if let Some(found) = books.known.get(&report.key()) {
-        let identity = Identity {
-            tenant: Some(command.tenant),
-            project: Some(command.project),
-            user: command.user,
-            ..Identity::default()
-        };
-        if found.payload == report.payload(&identity) {
-            return Step::Decided(again(&books.records, &report.id, found.sequence));
-        }
-        return Step::Decided(Err(crate::problem::refused(&Refusal::UsageIdTaken { sequence: found.sequence })));
-    }
-    let superseded = report.superseded_key().and_then(|key| books.known.get(&key));
-    match superseded.map(|known| replaced(&books.records, &command, known)).transpose() {
-        Ok(replaces) => {
-            command.replaces = replaces.map(|(replaced, _)| replaced);
-            command.replaced_creditor = replaces.and_then(|(_, creditor)| creditor);
-            command.known_to = books.known_to;
-            Step::Waits(command)
-        }
-        Err(problem) => Step::Decided(Err(problem)),
-    }
-}
-
-fn again(records: &UsageRecords, id: &Name, sequence: u64) -> Result<UsageAccepted, Problem> {
-    let (_, recorded) = of_sequence(records, sequence)?;
-    Ok(accepted(id, sequence, recorded, true))
-}
-
-fn accepted(id: &Name, sequence: u64, recorded: &UsageRecorded, repeated: bool) -> UsageAccepted {
-    UsageAccepted {
-        sequence,
-        id: id.to_string(),
-        repeated,
-        charge: recorded.charge,
-        no_submitter: recorded.no_submitter,
-    }
 }
 
 fn keys_of(command: &RecordUsage) -> impl Iterator<Item = UsageKey> {
@@ -247,6 +102,7 @@ async fn record_each(
                 decided @ Step::Decided(_) => decided,
             };
         }
+        books.has_room_for(&steps)?;
         at_least = submit(app, caller, &mut steps).await?;
     }
     let done = |step: Step| match step {
@@ -257,6 +113,12 @@ async fn record_each(
         }
     };
     Ok(steps.into_iter().map(done).collect())
+}
+
+/// How far the books should have come before IDs are looked up again. What the engine remembers begins later and later
+/// while others report, so that books which have just reached its beginning are behind again when it is asked.
+fn well_after(app: &App, known_to: u64) -> u64 {
+    known_to.midpoint(app.now.read(State::size).max(known_to))
 }
 
 /// Sends what waits to the engine. Returns how many records the books need for what has to be tried again.
@@ -279,7 +141,7 @@ async fn submit(app: &Arc<App>, caller: &Caller, steps: &mut [Step]) -> Result<u
         let reply = replies.next().expect("one reply per request");
         app.metrics.replied(leasehold_engine::CommandKind::RecordUsage, &reply);
         if let Err(Unsealed::Refused(Refusal::UsageIdsBehind { known_to })) = reply {
-            at_least = at_least.max(known_to);
+            at_least = at_least.max(well_after(app, known_to));
             continue;
         }
         *step = Step::Decided(answer_of(app, caller, &before, &command.report.id, reply));
@@ -302,8 +164,10 @@ async fn record_together(
         let books = ask_books(app, caller, all.iter().flat_map(keys_of).collect(), at_least).await?;
         let mut results: Vec<Option<UsageAccepted>> = Vec::with_capacity(all.len());
         let mut waiting = Vec::with_capacity(all.len());
-        for (place, command) in all.iter().enumerate() {
-            match with_books(&books, Box::new(command.clone())) {
+        let steps: Vec<Step> = all.iter().map(|command| with_books(&books, Box::new(command.clone()))).collect();
+        books.has_room_for(&steps)?;
+        for (place, step) in steps.into_iter().enumerate() {
+            match step {
                 Step::Decided(Ok(before)) => results.push(Some(before)),
                 Step::Decided(Err(problem)) => return Err(refused_together(place, &problem)),
                 Step::Waits(command) => {
@@ -322,7 +186,7 @@ async fn record_together(
         app.metrics.replied(leasehold_engine::CommandKind::RecordUsageTogether, &reply);
         let sealed = match reply {
             Err(Unsealed::Refused(Refusal::UsageIdsBehind { known_to })) => {
-                at_least = known_to;
+                at_least = well_after(app, known_to);
                 continue;
             }
             // Others recorded them at the same time; the books will know them.

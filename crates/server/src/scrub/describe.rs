@@ -44,6 +44,15 @@ pub(super) fn describe(app: &App, finding: Finding) -> ScrubFinding {
                 format!("Record {sequence} contradicts the ones before it: {what}; run leasehold-verify on a copy."),
             )
         },
+        Finding::Statement { sequence, what } => ScrubFinding {
+            sequence: Some(sequence),
+            ..empty(
+                ScrubFindingKind::Record,
+                format!(
+                    "Record {sequence} states the records of a month wrongly: {what}; run leasehold-verify on a copy."
+                ),
+            )
+        },
         Finding::Lease { lease, figure, books, records } => ScrubFinding {
             lease: Some(lease.to_string()),
             figure: Some(figure.to_owned()),

@@ -8,7 +8,7 @@ use leasehold_api::{ScrubBooks, ScrubPass, ScrubState};
 use leasehold_books::{Books, BooksError, Row};
 use leasehold_journal::Journal;
 use leasehold_model::LeaseNo;
-use leasehold_scrub::{Balance, BookRows, BooksChecked, Finding, Pass};
+use leasehold_scrub::{Balance, BookRows, BooksChecked, Finding, Pass, StatementsChecked, recheck_statements};
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -150,7 +150,7 @@ fn go(app: &Weak<App>, service: &ScrubService, mut pass: Pass) {
                 service.bytes.fetch_add(step.bytes, Ordering::Relaxed);
                 report(&app, service, &pass, step.found);
                 if step.done {
-                    return service.ended(ScrubState::Complete, None);
+                    return check_statements(&app, service, &mut pass, pace);
                 }
             }
             Err(error) if tries == TRIES => {
@@ -162,6 +162,37 @@ fn go(app: &Weak<App>, service: &ScrubService, mut pass: Pass) {
             }
         }
     }
+}
+
+/// The end of a pass: the statements about months are made again, at the same rate.
+fn check_statements(app: &Arc<App>, service: &ScrubService, pass: &mut Pass, mut pace: Pace) {
+    if pass.statements().is_empty() {
+        return service.ended(ScrubState::Complete, None);
+    }
+    let mut go_on = |bytes: u64| {
+        pace.read(bytes, Stopwatch::now());
+        while let Some(pause) = pace.pause(Stopwatch::now()).filter(|_| !service.is_stopping()) {
+            std::thread::sleep(pause);
+        }
+        !service.is_stopping()
+    };
+    let (mut statements, mut reason) = (None, None);
+    if pass.scrub().first() > 0 {
+        reason = Some(format!("the records before {} were moved away", pass.scrub().first()));
+    } else {
+        match recheck_statements(&*service.journal, pass.statements(), &mut go_on) {
+            StatementsChecked::Compared(count) => statements = Some(count),
+            StatementsChecked::Wrong(finding) => service.found(vec![describe(app, finding)]),
+            StatementsChecked::NotCompared(why) => reason = Some(why),
+            StatementsChecked::Stopped => {
+                let size = pass.books().1;
+                let (bytes, _) = pass.save(&Rows { app, service, size });
+                return service.save(Some(bytes));
+            }
+        }
+    }
+    service.update(|present| (present.statements, present.statements_reason) = (statements, reason));
+    service.ended(ScrubState::Complete, None);
 }
 
 /// Publishes how far the pass is, and what it found.

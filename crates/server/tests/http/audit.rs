@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The newest checkpoint, once it covers everything that was sealed.
-async fn settled(world: &World) -> Checkpoint {
+pub(crate) async fn settled(world: &World) -> Checkpoint {
     let size = world.get("/api/v1/audit/records?limit=1").await.expect(200)["size"].as_u64().expect("a size");
     loop {
         let checkpoint = world.get("/api/v1/audit/checkpoint").await.expect(200);
@@ -22,7 +22,7 @@ async fn settled(world: &World) -> Checkpoint {
     }
 }
 
-async fn key(world: &World) -> VerifierKey {
+pub(crate) async fn key(world: &World) -> VerifierKey {
     let first = world.get("/api/v1/audit/records?limit=1").await.expect(200)["records"][0].clone();
     let public_key = hash(first["body"]["public_key"].as_str().expect("the genesis record pins a key"));
     VerifierKey::new(first["body"]["origin"].as_str().expect("an origin"), &public_key).expect("a key")

@@ -99,6 +99,25 @@ fn steps(amount: &Value) -> i128 {
     amount.as_str().and_then(|text| text.parse::<leasehold_model::Steps>().ok()).expect("an amount").0
 }
 
+/// What is printed adds up: the lines to their sum, that with the rounding to the net, and that with the tax to the total.
+fn printed_figures_add_up(page: &str) {
+    let number = |text: &str| {
+        let text = text.rsplit("<td class=\"number\">").next().expect("a cell").split("</td>").next();
+        steps(&json!(text.expect("an amount").replace(',', "").replace('\u{2212}', "-")))
+    };
+    let table = page.split("</tbody>").next().and_then(|page| page.split("<tbody>").nth(1)).expect("a table");
+    // Headings and sums of sections have a class, lines have none.
+    let lines: Vec<i128> = table.split("</tr>").filter(|row| row.contains("<tr>")).map(number).collect();
+    let printed = |label: &str| {
+        let row = page.split(&format!("<td>{label}")).nth(1).unwrap_or_else(|| panic!("no {label} on {page}"));
+        number(row.split("</tr>").next().expect("a row"))
+    };
+    assert!(!lines.is_empty());
+    assert_eq!(lines.iter().sum::<i128>(), printed("Sum of all lines"));
+    assert_eq!(printed("Sum of all lines") + printed("Rounding"), printed("Net"));
+    assert_eq!(printed("Net") + printed("Tax "), printed("Total "));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn hours_are_drafted_posted_and_explained() {
     let ledger = Ledger::open().await;
@@ -175,8 +194,22 @@ async fn an_entry_is_corrected_disputed_and_corrected_again() {
     let kinds: Vec<&str> = put["entries"].as_array().expect("entries").iter().map(|one| text(one, "kind")).collect();
     assert_eq!(kinds, ["reversal", "replacement"]);
     assert_eq!(put["entries"][0]["amount"], "-48.000000");
-    let again = world.post("/api/v1/ledger/corrections", correct).await.expect(409);
+    let again = world.post("/api/v1/ledger/corrections", correct.clone()).await.expect(409);
     assert_eq!((&again["code"], &again["corrected_by"]), (&json!("entry_corrected"), &put["entries"][0]["id"]));
+    // Whoever did not get the answer asks again under the same key, and gets it, also when more was booked since.
+    let other = json!({ "entry": ledger.usage_of("chemistry").await["id"], "amount": "1", "reason": "agreed" });
+    let keyed = async |body: &Value| {
+        let request = world.client().post(format!("{}/api/v1/ledger/corrections", world.url));
+        let request = request.bearer_auth(&world.operator).header("idempotency-key", "lost");
+        let request = request.header("content-type", "application/json").body(body.to_string());
+        crate::world::read(request.send().await.expect("an answer")).await
+    };
+    let first = keyed(&other).await.expect(201);
+    let by_hand = json!({ "tenant": "chemistry", "project": "chemistry-main", "currency": "EUR", "reason": "fee",
+        "legs": [{ "account": "receivable", "amount": "1" }, { "account": "adjustments", "amount": "-1" }] });
+    world.post("/api/v1/ledger/entries", by_hand).await.expect(201);
+    assert_eq!(keyed(&other).await.expect(201), first);
+    assert_eq!(keyed(&correct).await.expect(409)["code"], "idempotency_mismatch");
     // A correction of the correction: only reversed.
     let second = json!({ "entry": put["entries"][1]["id"], "reason": "free of charge" });
     let put = world.post("/api/v1/ledger/corrections", second).await.expect(201);
@@ -244,6 +277,7 @@ async fn a_month_is_closed_invoiced_and_paid() {
         assert!(page.text.contains(part), "no {part} on {}", page.text);
     }
     assert!(!page.text.contains("<Compute>"));
+    printed_figures_add_up(&page.text);
 
     // Paid twice under one reference is paid once.
     let pay = json!({ "invoice": number, "amount": "100", "reference": "bank-1" });
@@ -272,12 +306,35 @@ async fn a_month_is_closed_invoiced_and_paid() {
     ledger.world.stop().await;
 }
 
+/// A node is lost at 22:10, and the policy charges nothing for that: the 48.00 of the hour from 21:00 go back, and the
+/// explanation names the policy.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_charged_names_the_policy() {
+    let ledger = Ledger::open().await;
+    let policy = json!({ "charges": { "node_lost": "none" } });
+    let put = ledger.world.post("/api/v1/charge-policies", policy).await.expect(201);
+    let number = put["charge_policy"]["id"].clone();
+    ledger.pass(HOUR).await;
+    let lost = json!({ "last_seen": "2026-01-31T22:10:00Z" });
+    ledger.world.post("/api/v1/nodes/n1/lose", lost).await.expect(200);
+    ledger.pass(HOUR).await;
+    let entries = ledger.entries("tenant=physics&kind=usage").await;
+    let back = entries.iter().find(|entry| entry["amount"] == "-48.000000").expect("what is given back");
+    let explained = ledger.get(&format!("/api/v1/ledger/entries/{}/explain", text(back, "id"))).await;
+    let lease = &explained["leases"][0];
+    assert_eq!((&lease["charge_policy"], text(lease, "forgiven_seconds")), (&number, "2400.000000000"), "{explained}");
+    let words = explained["arithmetic"].to_string();
+    assert!(words.contains(&format!("Charge policy {number} was in force")), "{words}");
+    ledger.world.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn tenants_see_their_own_and_others_do_not_exist() {
     let ledger = Ledger::open().await;
     ledger.pass(HOUR).await;
     let foreign = ledger.usage_of("chemistry").await;
     let (own, foreign) = (ledger.usage_of("physics").await, text(&foreign, "id").to_owned());
+    let of_others = json!({ "entry": foreign, "reason": "not mine" });
     for role in [Role::TenantAdmin, Role::ProjectMember] {
         let get = |path: String| ledger.as_role(role, Method::Get, path.leak(), None);
         let listed = get("/api/v1/ledger/entries".into()).await.expect(200);
@@ -313,6 +370,10 @@ async fn tenants_see_their_own_and_others_do_not_exist() {
     let token = json!({ "name": "own billing", "role": "billing_authority", "tenant": "physics" });
     let token = ledger.world.post("/api/v1/tokens", token).await.expect(201);
     let secret = token["secret"].as_str().expect("a secret");
+    let corrected =
+        |body: Value| ledger.world.send(Some(secret), Method::Post, "/api/v1/ledger/corrections", Some(body));
+    assert_eq!(corrected(of_others).await.expect(404)["code"], "unknown_entry", "of another tenant");
+    corrected(json!({ "entry": own["id"], "reason": "mine" })).await.expect(201);
     for path in ["/api/v1/periods/2026-02/close", "/api/v1/ledger/settle", "/api/v1/ledger/open"] {
         let refused = ledger.world.send(Some(secret), Method::Post, path, None).await;
         assert_eq!(refused.expect(403)["code"], "role_forbids", "{path}");
@@ -411,6 +472,14 @@ async fn control_planes_and_workloads_are_apart_and_add_up() {
         let usage = ledger.get(&format!("/api/v1/usage?{window}&control_plane={flag}")).await;
         assert_eq!(text(&usage["lines"][0], "unit_seconds"), seconds, "{usage}");
     }
+    // The lines of the ledger have all anchors of the runtime.
+    let entries = ledger.entries("tenant=physics&kind=usage").await;
+    let line = &entries.iter().find(|entry| entry["line"]["control_plane"] == true).expect("one")["line"];
+    let anchors = ["app_instance", "app_slug", "operating_mode", "control_plane_scope", "runtime_backend"];
+    assert_eq!(
+        json!(anchors.map(|name| &line[name])),
+        json!(["seven", "slurm", "tenant_dedicated", "project", "slurm"])
+    );
     ledger.close_january().await;
     let number = ledger.get("/api/v1/invoices?tenant=physics").await["invoices"][0]["number"].clone();
     let invoice = ledger.get(&format!("/api/v1/invoices/{}", number.as_str().expect("a number"))).await;

@@ -28,6 +28,13 @@ async fn account(ledger: &Ledger) -> Value {
     ledger.get("/api/v1/prepaid?tenant=physics").await["accounts"][0].clone()
 }
 
+/// The explanation of the first entry of a kind.
+async fn why_of(ledger: &Ledger, kind: &str) -> String {
+    let entry = ledger.entries(&format!("kind={kind}")).await[0]["id"].as_str().expect("an ID").to_owned();
+    let explained = ledger.get(&format!("/api/v1/ledger/entries/{entry}/explain")).await;
+    explained["arithmetic"][0].as_str().expect("words").to_owned()
+}
+
 fn figures(account: &Value) -> [&str; 4] {
     ["spent", "reserved", "balance", "available"].map(|field| account[field].as_str().expect("a figure"))
 }
@@ -57,6 +64,11 @@ async fn credit_is_reserved_spent_and_pays_an_invoice() {
     let put = ledger.as_role(Role::BillingAuthority, Method::Put, "/api/v1/prepaid/policy", Some(policy)).await;
     let put = put.expect(200);
     assert_eq!((&put["account"]["state"], &put["account"]["action"]), (&json!("low"), &json!("downgrade")), "{put}");
+    // Whoever follows the events of the tenant is told, once.
+    let events = ledger.world.client().get(format!("{}/api/v1/events?after=0&kind=prepaid.changed", ledger.world.url));
+    let events = events.bearer_auth(&ledger.world.tokens[&Role::TenantAdmin]).send().await;
+    let told = crate::streams::until(&mut events.expect("a stream"), "prepaid.changed").await;
+    assert_eq!(told.len(), 1, "{told:?}");
     // New work is granted again, with the lowest priority.
     let granted = ledger.world.post("/api/v1/leases", more).await.expect(201);
     assert_eq!(granted["priority"], "scavenger", "{granted}");
@@ -77,6 +89,12 @@ async fn credit_is_reserved_spent_and_pays_an_invoice() {
     let kinds: Vec<Value> =
         ledger.entries("tenant=physics").await.into_iter().map(|entry| entry["kind"].clone()).collect();
     assert!(kinds.contains(&json!("top_up")) && kinds.contains(&json!("prepaid_use")), "{kinds:?}");
+    for (kind, why) in [
+        ("top_up", "Credit of 100.000000 EUR was added in advance."),
+        ("prepaid_use", "100.000000 EUR of prepaid credit pay for what was posted for the month of INV-"),
+    ] {
+        assert!(why_of(&ledger, kind).await.starts_with(why), "{kind}");
+    }
     let balances = ledger.get("/api/v1/ledger/balances?account=prepaid").await;
     let balance = &balances["balances"][0];
     assert_eq!((&balance["tenant"], &balance["balance"]), (&json!("physics"), &json!("0.000000")), "{balances}");
@@ -102,6 +120,8 @@ async fn credit_is_shown_to_those_whom_it_concerns_and_ended_by_those_who_keep_i
     let ended = ledger.world.post("/api/v1/prepaid/ended-credits", end.clone()).await.expect(200);
     assert_eq!((&ended["account"]["lapsed"], &ended["account"]["state"]), (&json!("5.000000"), &json!("depleted")));
     ledger.world.post("/api/v1/prepaid/ended-credits", end).await.refused(404, "unknown_credit");
+    let why = why_of(&ledger, "lapse").await;
+    assert_eq!(why, "5.000000 EUR of a credit were not spent when it ended, and are gone.");
     // The gift was the operator's loss, and is expired credit now.
     let balances = ledger.get("/api/v1/ledger/balances?account=expired_credits").await;
     assert_eq!(balances["balances"][0]["balance"], "-5.000000", "{balances}");

@@ -209,7 +209,7 @@ async fn empty_nodes_and_what_they_could_have_earned() {
         let all = world.get(&format!("/api/v1/nodes?empty_for={span}")).await.expect(200);
         all["nodes"].as_array().expect("nodes").clone()
     };
-    let empty = list("1ms").await;
+    let empty = list("1us").await;
     let [node] = empty.as_slice() else { panic!("{empty:?}") };
     assert_eq!((&node["name"], &node["empty"]["could_have_earned"][0]["currency"]), (&json!("n2"), &json!("EUR")));
     assert!(list("1h").await.is_empty());

@@ -15,7 +15,7 @@ async fn status(world: &World) -> AuditStatus {
 }
 
 /// Runs a pass and returns it.
-async fn scrubbed(world: &World) -> ScrubPass {
+pub(crate) async fn scrubbed(world: &World) -> ScrubPass {
     let before = status(world).await.last.map(|last| last.began_at);
     let begun = world.send(Some(&world.operator), Method::Post, "/api/v1/audit/scrub", None).await.expect(202);
     assert_eq!(begun, json!({ "begun": true }));

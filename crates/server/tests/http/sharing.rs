@@ -79,6 +79,41 @@ async fn the_cost_of_a_control_plane_is_divided_by_usage() {
     site.ledger.world.stop().await;
 }
 
+/// By what projects may use: `a` may use 300 GPU-hours and `c` 100, so that they bear 21.60 and 7.20 of 28.80.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cost_is_divided_by_quota_or_by_percentages() {
+    for (policy, a, c) in [
+        (sharing("by_quota", json!({ "usage_unit": "gpu_hours" })), "21.600000", "7.200000"),
+        (
+            sharing(
+                "fixed",
+                json!({ "weights": [{ "project": "a", "percent": "12.5" }, { "project": "c", "percent": "87.5" }] }),
+            ),
+            "3.600000",
+            "25.200000",
+        ),
+    ] {
+        let (site, lent) = shared_slurm().await;
+        for (project, hard) in [("a", 300), ("c", 100)] {
+            let limit = json!({ "tenant": "bio", "project": project, "usage_unit": "gpu_hours", "hard": hard });
+            put(&site, "/api/v1/entitlements", limit).await;
+        }
+        put(&site, "/api/v1/sharing", policy).await;
+        site.report("c", "gpu_hours", "1", lent).await;
+        let (total, found) = site.invoice().await;
+        let (a, c) = (format!("share {a}"), format!("share {c}"));
+        let expected: &[(&str, bool, &[&str])] = &[
+            ("a", false, &["h100 72.000000"]),
+            ("a", true, &[&a]),
+            ("c", true, &[&c]),
+            ("hpc", true, &["core 28.800000", "share -28.800000"]),
+        ];
+        assert_eq!(found, lines(expected));
+        assert_eq!(total, "100.800000");
+        site.ledger.world.stop().await;
+    }
+}
+
 /// A draft tells what the shares of an open month would be; as a report they are recorded, and nobody pays for them.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_books_nothing() {
@@ -234,6 +269,10 @@ async fn bad_sharing_policies_are_refused() {
             assert_eq!(problem["field"], field, "{body}: {problem}");
         }
     }
+    // Nothing is booked on the account of a runtime by hand.
+    let by_hand = json!({ "tenant": "bio", "project": "a", "currency": "EUR", "reason": "share", "legs": [
+        { "account": "receivable", "amount": "1" }, { "account": "shared_runtime", "amount": "-1" }] });
+    assert_eq!(world.post("/api/v1/ledger/entries", by_hand).await.expect(422)["code"], "account_not_by_hand");
     let token = json!({ "name": "bio-admin", "role": "tenant_admin", "tenant": "bio" });
     let token = world.post("/api/v1/tokens", token).await.expect(201);
     let secret = token["secret"].as_str().expect("a secret");

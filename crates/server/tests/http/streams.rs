@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 /// Reads events until one of this kind; answers their ids.
-async fn until(answer: &mut reqwest::Response, kind: &str) -> Vec<u64> {
+pub(crate) async fn until(answer: &mut reqwest::Response, kind: &str) -> Vec<u64> {
     let mut text = String::new();
     while !text.split("\n\n").any(|event| event.contains(&format!("event: {kind}\n"))) {
         let piece = answer.chunk().await.expect("the stream goes on").expect("the stream goes on");

@@ -110,6 +110,7 @@ async fn every_anchor_is_stated_and_agrees_with_the_registry() {
         ("correlation_id", json!("xyz"), "bad_id"),
         ("usage_unit", json!("tokens"), "unit_not_enabled"),
         ("quantity", json!("-1"), "bad_quantity"),
+        ("quantity", json!(-1), "bad_quantity"),
         ("quantity", json!("1.0000000001"), "bad_quantity"),
         ("quantity", json!(1_000_000_000_001u64), "bad_quantity"),
         ("from", json!("2026-01-31T21:50:00Z"), "usage_ends_first"),
@@ -126,6 +127,11 @@ async fn every_anchor_is_stated_and_agrees_with_the_registry() {
     let old = json!({ "from": "2025-12-01T00:00:00Z", "to": "2025-12-01T01:00:00Z" });
     assert_eq!(told(&reporting.post(&record("x", old)).await), (422, "too_late".into(), "to".into()));
     assert_eq!(reporting.post(&json!({ "color": "red" })).await.code(), "bad_body");
+    // What is not exact is refused with what is expected instead.
+    let float = reporting.post(&record("x", json!({ "quantity": 1.5 }))).await;
+    assert_eq!(told(&float), (422, "bad_body".into(), "quantity".into()));
+    let detail = float.json()["detail"].as_str().expect("a detail").to_owned();
+    assert!(detail.contains("expected an integer, or a decimal number as text such as \"1.5\""), "{detail}");
     // Nothing was kept of all this.
     let usage = reporting.ledger.get("/api/v1/usage?from=2026-01-31T00:00:00Z").await;
     assert_eq!(usage["reported"], json!([]));

@@ -1,6 +1,6 @@
 //! One usage record, found by its ID.
 
-use super::read_usage;
+use super::known::read_usage;
 use super::resolve::name;
 use crate::books::look_up;
 use crate::context::{Answer, Context, json};

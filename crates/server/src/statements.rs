@@ -1,0 +1,137 @@
+//! Statements: what the records of a month say about each tenant that got an invoice (ADR 25). They are made from the
+//! files of the journal while the month is being closed, and sealed before it is closed.
+//!
+//! A month whose statements cannot be made is closed without them: records of old rules do not name their tenants, and
+//! segments may be out of reach.
+
+mod saved;
+
+use crate::app::App;
+use crate::settlement::{Unsettled, send};
+use leasehold_bill::{Fold, Progress, Stated, Statements};
+use leasehold_cell::Unsealed;
+use leasehold_engine::Command;
+use leasehold_engine::command::StatePeriod;
+use leasehold_journal::disk::is_out_of_files;
+use leasehold_journal::{MacKey, ReadError};
+use leasehold_model::{Month, TenantNo};
+use saved::SavedFolds;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Statements that are decided together.
+const TOGETHER: usize = 16;
+
+/// Why there are no statements.
+#[derive(Debug)]
+enum Unstated {
+    /// The daemon is stopping, or has no file descriptors left: it is tried again.
+    Later,
+    /// The month is closed without them.
+    Never(String),
+}
+
+/// What statements are made from, besides the journal.
+#[derive(Debug)]
+pub(crate) struct StatementService {
+    folds: SavedFolds,
+    /// Statements that were made and could not all be sealed: the records are not read again for the rest.
+    made: Mutex<Option<Stated>>,
+}
+
+impl StatementService {
+    pub(crate) fn new(data: &Path, key: MacKey) -> Self {
+        Self { folds: SavedFolds::new(data, key), made: Mutex::new(None) }
+    }
+
+    fn made(&self) -> MutexGuard<'_, Option<Stated>> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fold at the start of the range of a month or of an earlier one, if it was saved; else before the first record.
+    pub(crate) fn fold_before(&self, app: &App, month: Month, cut: u64) -> Fold {
+        self.folds.newest(month, cut, &*app.journal).unwrap_or_default()
+    }
+}
+
+/// Seals the statements of the month that is being closed which are missing, and returns the last sequence.
+pub(crate) fn state_month(app: &App, month: Month, cut: u64) -> Result<u64, Unsettled> {
+    let missing: Vec<TenantNo> = app.now.read(|state| {
+        let closing = state.ledger().closing.as_ref().filter(|closing| closing.month == month);
+        closing.map(|closing| closing.unstated().collect()).unwrap_or_default()
+    });
+    if missing.is_empty() {
+        return Ok(cut);
+    }
+    let began = std::time::Instant::now();
+    let made = app.statements.made().take().filter(|made| (made.month, made.cut) == (month, cut));
+    let stated = match made.map_or_else(|| read(app, month, cut), Ok) {
+        Ok(stated) => stated,
+        Err(Unstated::Later) => return Err(Unsettled::Interrupted),
+        Err(Unstated::Never(why)) => {
+            tracing::warn!(month = %month, why, "the month is closed without statements, so its invoices cannot be proved");
+            return Ok(cut);
+        }
+    };
+    let last = match seal(app, &stated, &missing) {
+        Ok(last) => last.max(cut),
+        Err(unsealed) => {
+            *app.statements.made() = Some(stated);
+            return Err(unsealed);
+        }
+    };
+    if let Err(error) = app.statements.folds.save(&stated.fold_at_border, month.next(), &*app.journal) {
+        tracing::warn!(%error, "cannot save where the next month begins; its statements are made from an earlier record");
+    }
+    let took_ms = began.elapsed().as_millis();
+    tracing::info!(month = %month, statements = missing.len(), took_ms, "the statements of a month are sealed");
+    Ok(last)
+}
+
+/// Reads the records up to the cut.
+fn read(app: &App, month: Month, cut: u64) -> Result<Stated, Unstated> {
+    let mut making = Statements::new(app.statements.fold_before(app, month, cut), month);
+    let from = making.next_sequence();
+    let mut ended = Err(Unstated::Never(format!("the journal ends before record {cut}")));
+    let scanned = app.journal.scan(from, &mut |sequence, raw| {
+        if sequence & 0xfff == 0 && app.scrub.is_stopping() {
+            ended = Err(Unstated::Later);
+            return ControlFlow::Break(());
+        }
+        let taken = match raw.decode() {
+            Ok(record) => making.take(&record, &raw.hash()).map_err(|why| why.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match taken {
+            Ok(Progress::Done) => ended = Ok(()),
+            Ok(Progress::Before | Progress::Within(_)) => return ControlFlow::Continue(()),
+            Err(why) => ended = Err(Unstated::Never(format!("record {sequence}: {why}"))),
+        }
+        ControlFlow::Break(())
+    });
+    match scanned {
+        Ok(()) => ended?,
+        Err(ReadError::Io(error)) if is_out_of_files(&error) => return Err(Unstated::Later),
+        Err(error) => return Err(Unstated::Never(error.to_string())),
+    }
+    making.finish().ok_or_else(|| Unstated::Never("the month has no records".into()))
+}
+
+/// Seals the statements of these tenants, and returns the last sequence.
+fn seal(app: &App, stated: &Stated, missing: &[TenantNo]) -> Result<u64, Unsettled> {
+    let mut last = 0;
+    for group in missing.chunks(TOGETHER) {
+        let found = group.iter().filter_map(|tenant| Some((*tenant, stated.tenants.get(tenant)?)));
+        let commands = found.map(|(tenant, of)| Command::StatePeriod(StatePeriod { tenant, stated: of.statement }));
+        for reply in send(app, commands.collect()) {
+            match reply {
+                Ok(sealed) => last = last.max(sealed.sequence()),
+                // It would be refused again: the month is closed without it.
+                Err(Unsealed::Refused(refusal)) => tracing::error!(?refusal, "a statement was refused"),
+                Err(unsealed) => return Err(unsealed.into()),
+            }
+        }
+    }
+    Ok(last)
+}

@@ -1,0 +1,176 @@
+"""The proof file of an invoice, version 1: its form, its checkpoint, its records and the multiproof.
+
+Written from docs/reference/invoice-proof.md ("The file", "The multiproof").
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Optional
+
+import verify as v
+from ledger import Wrong
+from records import Sealed, decode
+from verify import Malformed, Reader, sha256
+
+FIRST_LINE = b"leasehold-invoice-proof v1\n"
+MAX_CHECKPOINT, MAX_RECORD = 1_048_576, 262_112
+
+
+@dataclass
+class Framed:
+    """A record of the file, with what surrounds it."""
+    record: Sealed
+    link: Optional[bytes]  # where the file has one
+    signatures: list[bytes]
+
+
+@dataclass
+class ProofFile:
+    number: tuple[int, int]  # series and number
+    checkpoint: bytes
+    framed: list[Framed]
+    common: bytes
+    tenant: bytes
+    nodes: bytes
+    hashes: list[bytes]
+
+    @property
+    def records(self) -> list[Sealed]:
+        return [f.record for f in self.framed]
+
+
+def malformed(where: str, why: object) -> Wrong:
+    return Wrong("malformed", ("file", where), f"the file is not a proof of version 1: {where}: {why}")
+
+
+def parse(data: bytes) -> ProofFile:
+    if not data.startswith(FIRST_LINE):
+        raise malformed("first line", f"begins with {data[:27]!r}")
+    r = Reader(data)
+    r.pos = len(FIRST_LINE)
+    where = "invoice"
+    try:
+        number = (v.enum("series", 2)(r)[0], r.varint())
+        where = "checkpoint"
+        checkpoint = r.take(r.count(0, MAX_CHECKPOINT, "bytes of checkpoint"))
+        framed: list[Framed] = []
+        last: Optional[Sealed] = None
+        while True:
+            where = f"record after {last.sequence}" if last else "first record"
+            word = r.varint()
+            if word == 0:
+                break
+            frame = read_record(r, word, last)
+            framed.append(frame)
+            last = frame.record
+        lists = []
+        for where in ("common list", "tenant's list", "claimed nodes"):
+            lists.append(r.take(r.varint()))
+    except Malformed as e:
+        raise malformed(where, e) from None
+    rest = data[r.pos:]
+    if len(rest) % 32:
+        raise malformed("hashes", f"{len(rest)} bytes, which is not a multiple of 32")
+    return ProofFile(number, checkpoint, framed, *lists, [rest[i:i + 32] for i in range(0, len(rest), 32)])
+
+
+def read_record(r: Reader, word: int, last: Optional[Sealed]) -> Framed:
+    length, signatures = word >> 2, word & 3
+    if not 1 <= length <= MAX_RECORD or signatures > 2:
+        raise Malformed(f"{length} bytes with {signatures} signatures")
+    raw = r.take(length)
+    sequence = Reader(raw).varint()
+    link = None
+    if last is None or sequence != last.sequence + 1:
+        link = r.take(32)
+    record = decode((link if link is not None else last.hash) + raw)
+    if last is not None and sequence <= last.sequence:
+        raise Malformed(f"record {sequence} after record {last.sequence}")
+    if sequence == 0 and link != v.ZERO32:
+        raise Malformed("the first record of a journal links to something")
+    return Framed(record, link, [r.take(64) for _ in range(signatures)])
+
+
+def check_signatures(framed: list[Framed]) -> None:
+    for f in framed:
+        signers, where = f.record.parts.get(10, []), f"record {f.record.sequence}"
+        if len(signers) != len(f.signatures):
+            raise Wrong("bad_record_signature", ("record", str(f.record.sequence)), f"{where} has {len(f.signatures)} signatures and names "
+                        f"{len(signers)} signers", len(signers), len(f.signatures))
+        for signer, signature in zip(signers, f.signatures):
+            if not v.signature_fits(signer, signature, v.RECORD_SIGNATURE_PREFIX + f.record.hash):
+                raise Wrong("bad_record_signature", ("record", str(f.record.sequence)),
+                            f"{where}: the signature of {signer.hex()} is false")
+
+
+def check_checkpoint(raw: bytes, trust: v.Trust) -> tuple[v.Checkpoint, bool]:
+    """The checkpoint, and whether it is the one that is pinned."""
+    try:
+        c = v.Checkpoint.parse(raw)
+    except Malformed as e:
+        raise Wrong("bad_checkpoint", ("file", "checkpoint"), f"checkpoint: {e}") from None
+    if c.origin != trust.origin:
+        raise Wrong("wrong_origin", ("file", "checkpoint"), f"the checkpoint is of {c.origin!r}, and the trust file of "
+                    f"{trust.origin!r}", trust.origin, c.origin)
+    try:
+        signed = [k for k in dict.fromkeys(trust.keys) if c.signed_by(trust.origin, k)]
+        cosigned = {key for name, key in trust.witnesses if c.cosigned_by(name, key)}
+    except Malformed as e:
+        raise Wrong("bad_signature", ("file", "checkpoint"), f"checkpoint: {e}") from None
+    if not signed:
+        raise Wrong("not_signed", ("file", "checkpoint"), "the checkpoint is not signed by a key of the trust file")
+    if len(cosigned) < trust.required:
+        raise Wrong("missing_cosignatures", ("file", "checkpoint"), f"{len(cosigned)} witnesses have cosigned the checkpoint, and "
+                    f"the trust file requires {trust.required}", trust.required, len(cosigned))
+    pinned = trust.pinned is not None and trust.pinned.size == c.size
+    if pinned and trust.pinned.root != c.root:
+        raise Wrong("pinned_mismatch", ("file", "checkpoint"), "the checkpoint has the size of the pinned one, and another root",
+                    trust.pinned.root.hex(), c.root.hex())
+    return c, pinned
+
+
+def known_leaves(framed: list[Framed]) -> dict[int, bytes]:
+    leaves = {}
+    for f in framed:
+        if f.record.sequence % 2 and f.link is not None:
+            leaves[f.record.sequence - 1] = sha256(b"\0", f.link)
+        leaves[f.record.sequence] = sha256(b"\0", f.record.hash)
+    return leaves
+
+
+def multiproof_root(leaves: dict[int, bytes], size: int, hashes: list[bytes]) -> bytes:
+    """The root of a tree of that size; all hashes are used. Malformed if leaves and hashes do not make one."""
+    indexes = sorted(leaves)
+    if not indexes or indexes[-1] >= size:
+        raise Malformed(f"a tree of {size} leaves has none of index {indexes[-1] if indexes else 'any'}")
+    supply = iter(hashes)
+
+    def root(start: int, end: int, first: int, last: int) -> bytes:
+        """`first` and `last` bound the known leaves of the range, as positions in `indexes`."""
+        if first == last:
+            try:
+                return next(supply)
+            except StopIteration:
+                raise Malformed("too few hashes") from None
+        if end - start == 1:
+            return leaves[start]
+        k = 1 << (end - start - 1).bit_length() - 1
+        middle = bisect_left(indexes, start + k, first, last)
+        return sha256(b"\1", root(start, start + k, first, middle), root(start + k, end, middle, last))
+
+    result = root(0, size, 0, len(indexes))
+    if next(supply, None) is not None:
+        raise Malformed("hashes are left over")
+    return result
+
+
+def check_multiproof(file: ProofFile, c: v.Checkpoint) -> None:
+    try:
+        root = multiproof_root(known_leaves(file.framed), c.size, file.hashes)
+    except Malformed as e:
+        raise Wrong("bad_proof", ("file", "hashes"), f"the hashes do not fit the records: {e}") from None
+    if root != c.root:
+        raise Wrong("root_mismatch", ("file", "hashes"), "records and hashes do not lead to the root of the checkpoint",
+                    c.root.hex(), root.hex())
