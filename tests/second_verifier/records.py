@@ -6,6 +6,7 @@ the order of the page. The kinds from 140 on are dictionaries with the names tha
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from math import gcd
@@ -141,6 +142,18 @@ def merged(first: Callable, second: Callable) -> Callable:
     return lambda r: first(r) | second(r)
 
 
+def address(r: Reader) -> str:
+    raw = r.take(r.count(1, 2048, "bytes of an address"))
+    if any(not 0x21 <= byte <= 0x7e for byte in raw):
+        raise v.Malformed("an address with characters that are not visible ASCII")
+    text = raw.decode("ascii")
+    scheme, _, rest = text.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    if scheme not in ("http", "https") or not authority or authority.startswith(":") or "@" in authority:
+        raise v.Malformed("not an address")
+    return text
+
+
 def wide(r: Reader) -> int:
     return r.varint(bits=128)
 
@@ -234,6 +247,14 @@ LEDGER_KINDS: dict[int, tuple[str, Callable]] = {
         ("month", month), ("from", v.V64), ("border", v.V64), ("cut", v.V64), ("own_count", v.V64),
         ("own_root", v.KEY), ("common_count", v.V64), ("common_root", v.KEY), ("own_start", v.KEY),
         ("own_border", v.KEY), ("common_start", v.KEY), ("common_border", v.KEY), ("nodes", v.KEY))),
+    177: ("sink.put", fields(
+        ("sink", v.V32), ("tenant", option(v.TENANT)), ("name", v.TEXT), ("address", address),
+        ("events", rows(v.TEXT)), ("signature", code("signature", 2)))),
+    178: ("sink.deleted", fields(("sink", v.V32))),
+    179: ("sink.disabled", fields(("sink", v.V32), ("cause", code("cause", 2)))),
+    180: ("accounting.reconciled", fields(
+        ("sink", v.V32), ("since", v.INSTANT), ("until", v.INSTANT), ("due", v.V64), ("acknowledged", v.V64),
+        ("pending", v.V64), ("sent", v.V64), ("failed", v.V64))),
 }
 KINDS = v.KINDS | LEDGER_KINDS
 

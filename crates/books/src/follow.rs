@@ -66,7 +66,8 @@ impl Books {
             | Body::AttachmentEnded(_)
             | Body::EntitlementPut(_)
             | Body::EntitlementDeleted(_)
-            | Body::EntitlementWarned(_) => {}
+            | Body::EntitlementWarned(_)
+            | leasehold_model::sink_kinds!() => {}
             Body::UsageRefused(refused) => self.units.refuse(record, refused)?,
             Body::AppPolicyPut(put) => self.units.put_policy(put, record.sequence),
             Body::SharingPut(put) => self.units.put_sharing(put, record.sequence),

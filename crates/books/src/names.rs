@@ -81,7 +81,7 @@ impl Books {
             | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
             | Body::QuarantineCleared(_) | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::ReservationTakenOver(_)
             | Body::QuotaUntilReached(_) | Body::WindowPut(_) | Body::WindowStarted(_) | Body::WindowEnded(_) | Body::WindowAnnounced(_) | Body::EndsCorrected(_) | Body::ClaimEndCorrected(_) | Body::LossSettled(_) | Body::HeadProtected(_)
-            | leasehold_model::ledger_kinds!()
+            | leasehold_model::ledger_kinds!() | leasehold_model::sink_kinds!()
             | Body::Unknown { .. } => {}
         }
     }

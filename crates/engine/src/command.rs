@@ -5,15 +5,15 @@ mod payload;
 use payload::{check_lengths, put_payload};
 pub(crate) use payload::{key_scope, payload_hash};
 
-use leasehold_model::body::{Asks, EntitlementScope, PerPriority, PoolQueue};
+use leasehold_model::body::{AccountingReconciled, Asks, EntitlementScope, PerPriority, PoolQueue};
 use leasehold_model::codec::{DecodeError, Field, Reader};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
     Activity, AllocationNo, AllocationSpec, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, CeilingMode, ClassNo,
     ClassSpec, Idempotency, Identity, Instant, Key, LeaseNo, Level, LimitKind, Measure, Month, Name, NodeNo,
-    PoolAccess, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, Span, Strategy,
-    TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights, WhenOverQuota,
-    WindowNo, fields,
+    PoolAccess, PoolNo, Priority, Profile, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason, Role, SinkNo, Span,
+    Strategy, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo, TokenScope, UserNo, Weights,
+    WhenOverQuota, WindowNo, fields,
 };
 use sha2::{Digest, Sha256};
 use smallvec::SmallVec;
@@ -372,6 +372,7 @@ mod ledger;
 mod nodes;
 mod prepaid;
 mod sharing;
+mod sinks;
 mod usage;
 pub use apps::{MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 pub use entitlements::{PutAppPolicy, PutEntitlement};
@@ -382,6 +383,7 @@ pub use ledger::{
 pub use nodes::{ClaimNodes, EndedClaim, EndedLease, LoseNode, ReportWipe, ReserveNodes, SettleLoss};
 pub use prepaid::{EndCredit, PutPrepaidPolicy, TopUp};
 pub use sharing::{PutSharing, ShareCost};
+pub use sinks::{DisableSink, PutSink};
 pub use usage::RecordUsage;
 
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
@@ -499,6 +501,11 @@ commands! {
     98 ShareCost(ShareCost) "share_cost",
     /// The daemon states what the records of a month say about a tenant.
     99 StatePeriod(StatePeriod) "state_period",
+    100 PutSink(PutSink) "put_sink",
+    101 DeleteSink(SinkNo) "delete_sink",
+    102 DisableSink(DisableSink) "disable_sink",
+    /// The daemon states the result of a reconciliation.
+    103 RecordReconciliation(AccountingReconciled) "record_reconciliation",
 }
 
 /// A command with the identity of its caller and an optional idempotency key.

@@ -26,6 +26,7 @@ pub(crate) mod quote;
 mod rates;
 mod renewal;
 mod sharing;
+mod sinks;
 mod statements;
 mod tenancy;
 mod timers;
@@ -400,6 +401,10 @@ impl Draft<'_> {
             Command::PutAppPolicy(put) => self.put_app_policy(put).map(done),
             Command::PutSharing(put) => self.put_sharing(put).map(done),
             Command::ShareCost(share) => self.share_cost(*share).map(done),
+            Command::PutSink(put) => self.put_sink(put).map(done),
+            Command::DeleteSink(sink) => self.delete_sink(*sink).map(done),
+            Command::DisableSink(disable) => self.disable_sink(*disable).map(done),
+            Command::RecordReconciliation(result) => self.record_reconciliation(result).map(done),
             Command::ChangeSettings(settings) => self.change_settings(settings).map(done),
             Command::RotateKey(rotate) => self.rotate_key(rotate.new_key).map(done),
             Command::Heartbeat(_) => {

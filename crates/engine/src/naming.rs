@@ -12,7 +12,7 @@ use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ControlPlaneScope,
     Fraction, Instant, LeaseNo, Month, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, QuotaNo, ResourceKind, Role,
-    Span, TenantNo, TokenNo, UnitNo, UnitQuantity, UserNo, WindowNo,
+    SinkNo, Span, TenantNo, TokenNo, UnitNo, UnitQuantity, UserNo, WindowNo,
 };
 
 /// Returns how a message refers to an object. The default is its number.
@@ -50,6 +50,9 @@ pub trait Naming {
     fn unit(&self, unit: UnitNo) -> String {
         unit.to_string()
     }
+    fn sink(&self, sink: SinkNo) -> String {
+        sink.to_string()
+    }
 }
 
 /// Refers to everything by number, as logs and tests do.
@@ -83,6 +86,7 @@ named! {
     AppInstanceNo app_instance,
     AppTypeNo app_type,
     UnitNo unit,
+    SinkNo sink,
 }
 
 macro_rules! unnamed {

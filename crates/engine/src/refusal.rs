@@ -11,7 +11,7 @@ use leasehold_model::rate::{BadPrices, Currency, Decimal};
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ControlPlaneScope,
     Fraction, Instant, LeaseNo, Month, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, QuotaNo, ResourceKind, Role,
-    Span, TenantNo, TokenNo, UnitNo, UnitQuantity, UserNo, WindowNo,
+    SinkNo, Span, TenantNo, TokenNo, UnitNo, UnitQuantity, UserNo, WindowNo,
 };
 use leasehold_model::{Funds, Steps};
 use std::fmt;
@@ -353,6 +353,11 @@ refusals! {
     UsageTwice Invalid "usage_twice" "two of the usage records have the same id, or supersede the same record",
     UsageKnown Conflict "usage_known" "all of these usage records were recorded before",
     UsageIdsBehind { known_to: u64 } Conflict "usage_ids_behind" "the books are behind and have to reach record {known_to} before this usage can be accepted; try again",
+    UnknownSink { sink: SinkNo } NotFound "unknown_webhook" "{sink} does not exist",
+    SinkDisabled { sink: SinkNo } Conflict "webhook_disabled" "{sink} is disabled already; `leasehold webhook set` enables it",
+    SinkOwnerFixed { sink: SinkNo } Invalid "webhook_owner_fixed" "{sink} belongs to another owner, which cannot change; make another webhook",
+    BadSinkEvents { limit: usize } Invalid "bad_webhook_events" "a webhook names 1 to {limit} types of events or families of them",
+    BadReconciliation Invalid "bad_reconciliation" "a reconciliation ends after it begins",
     TenantHasBalance { tenant: TenantNo } Conflict "tenant_has_balance" "{tenant} owes something, or has credit; close the month and record its payments first",
 }
 

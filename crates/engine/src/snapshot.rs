@@ -13,6 +13,7 @@ mod keys;
 mod ledger;
 mod losses;
 mod prepaid;
+mod sinks;
 mod usage;
 mod windows;
 
@@ -140,6 +141,7 @@ impl State {
         ledger::put(&self.ledger, &mut out);
         prepaid::put(&self.prepaids, &mut out);
         usage::put(self, &mut out);
+        sinks::put(&self.sinks, &mut out);
         keys::put(&self.idempotency_keys, &mut out);
         out
     }
@@ -237,6 +239,7 @@ impl State {
         state.ledger = ledger::get(state.size, r)?;
         prepaid::get(&mut state, r)?;
         usage::get(&mut state, r)?;
+        state.sinks = sinks::get(r)?;
         keys::get(&mut state, r)?;
         r.finish()?;
         state.count_pool_nodes();

@@ -14,6 +14,7 @@ mod owners;
 mod policies;
 mod prepaid;
 mod sharing;
+mod sinks;
 mod usage;
 mod windows;
 
@@ -34,6 +35,7 @@ use crate::queue::{Queue, minute_begin};
 use crate::quota::Quota;
 use crate::rate::{ChargePolicy, RateCard};
 use crate::sharing::SharedCosts;
+use crate::sinks::Sink;
 use crate::token::{Token, Tokens};
 use crate::usage::Usage;
 use crate::window::Window;
@@ -266,6 +268,7 @@ pub struct State {
     pub(crate) entitlements: Entitlements,
     pub(crate) policies: Policies,
     pub(crate) sharing: SharedCosts,
+    pub(crate) sinks: Table<Sink>,
     pub(crate) tags: Vec<Name>,
     pub(crate) next_lease: u64,
     pub(crate) leases: LeaseTable,

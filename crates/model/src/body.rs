@@ -13,6 +13,7 @@ mod patterns;
 mod policies;
 mod prepaid;
 mod sharing;
+mod sinks;
 mod statements;
 mod usage;
 mod windows;
@@ -46,6 +47,7 @@ pub use prepaid::{PrepaidApplied, PrepaidChanged, PrepaidLapsed, PrepaidPolicyPu
 pub use sharing::{
     LedgerShared, ServiceTier, ServiceTiers, ShareWeight, SharedAs, Sharing, SharingBasis, SharingMethod, SharingPut,
 };
+pub use sinks::{AccountingReconciled, SinkDeleted, SinkDisabled, SinkDisabledCause, SinkPut, SinkSignature};
 pub use statements::{PeriodStated, RecordSet};
 pub use usage::{ReplacedUsage, UsageKey, UsageRecorded, UsageReport};
 pub use windows::{WindowAnnounced, WindowEnded, WindowPut, WindowStarted};
@@ -592,4 +594,8 @@ kinds! {
     174 "sharing.put" SharingPut,
     175 "ledger.shared" LedgerShared,
     176 "period.stated" PeriodStated,
+    177 "sink.put" SinkPut,
+    178 "sink.deleted" SinkDeleted,
+    179 "sink.disabled" SinkDisabled,
+    180 "accounting.reconciled" AccountingReconciled,
 }

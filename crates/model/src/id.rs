@@ -62,6 +62,8 @@ numbers! {
     AppTypeNo(u32) "app-type-";
     /// What app runtimes report their usage in.
     UnitNo(u32) "unit-";
+    /// Where events are delivered to.
+    SinkNo(u32) "sink-";
 }
 
 /// What a [`PublicId`] names.

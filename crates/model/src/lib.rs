@@ -33,6 +33,7 @@ pub mod rate;
 pub mod record;
 pub mod state;
 pub mod tenant;
+pub mod url;
 pub mod usage;
 pub mod word;
 
@@ -47,7 +48,7 @@ pub use codec::{DecodeError, Field, Reader};
 pub use frame::{Batch, Damage, RawBatch, RawRecord};
 pub use id::{
     AllocationNo, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, CorrelationId, LeaseNo, NodeNo, PoolNo, ProjectNo,
-    PublicId, QuotaNo, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
+    PublicId, QuotaNo, SinkNo, TenantNo, TokenNo, UnitNo, UserNo, WindowNo,
 };
 pub use instant::{Instant, Span};
 pub use ledger::{
@@ -64,6 +65,7 @@ pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, Tem
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
 pub use state::{CustodyState, Group, InvoiceStatus, LeaseState, PeriodState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{Address, TenantSettings, TenantSettingsChange};
+pub use url::{BadWebAddress, WebAddress};
 pub use usage::{UnitQuantity, UsageCharge, UsageSource};
 pub use word::Words;
 

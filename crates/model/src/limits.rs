@@ -133,5 +133,13 @@ pub const SERVICE_TIERS_MAX: usize = 50;
 pub const USAGE_RECORDS_TOGETHER_MAX: usize = 1000;
 /// The records after which the amounts of a posting are out of date.
 pub const POSTING_RECORDS_MAX: u64 = 500_000;
+/// Webhooks of one tenant, and of the operator.
+pub const SINKS_PER_OWNER_MAX: usize = 50;
+/// Webhooks of all.
+pub const SINKS_MAX: usize = 1000;
+/// Types of events, or families of them, that a webhook names.
+pub const SINK_EVENTS_MAX: usize = 64;
+/// Bytes of an address on the web.
+pub const WEB_ADDRESS_BYTES_MAX: usize = 2048;
 /// Lines of a postal address.
 pub const ADDRESS_LINES_MAX: usize = 8;

@@ -69,6 +69,7 @@ impl World {
             | Body::Fenced(_)
             | Body::QuotaPut(_)
             | leasehold_model::registry_kinds!()
+            | leasehold_model::sink_kinds!()
             | Body::CeilingPut(_)
             | Body::CeilingDeleted(_)
             | Body::TenantPut(_)

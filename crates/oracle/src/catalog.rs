@@ -132,6 +132,7 @@ impl World {
         self.users.retain(|_, user| user.tenant != tenant);
         self.quotas.retain(|_, quota| quota.put.scope.tenant != tenant);
         self.budgets.remove(&tenant);
+        self.sinks.retain(|_, (put, _)| put.tenant != Some(tenant));
         self.apps.instances.retain(|_, (of, _)| *of != tenant);
         self.apps.attachments.retain(|_, (of, ..)| *of != tenant);
         self.drop_entitlements();

@@ -10,20 +10,22 @@ use crate::prepaid_records::TopUpWish;
 use crate::request::RequestFacts;
 use crate::shares::{CLOSE_FAULTS, INVOICE_FAULTS};
 use crate::sharing::SharingWish;
+use crate::sinks::SinkWish;
 use crate::submission::Word;
 use crate::usage_records::UsageWish;
 use crate::window::WindowWish;
 use crate::world::World;
 use leasehold_model::body::{
-    AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, EntitlementPut, EntitlementScope,
-    NodeCondition, PeriodStated, PrepaidPolicyPut, QuotaDeleted, QuotaPut, TenantPut, TokenIssued, TokenRevoked,
+    AccountingReconciled, AgentDetached, AgentRegistered, BudgetsPut, CeilingDeleted, CeilingPut, EntitlementPut,
+    EntitlementScope, NodeCondition, PeriodStated, PrepaidPolicyPut, QuotaDeleted, QuotaPut, SinkDisabledCause,
+    TenantPut, TokenIssued, TokenRevoked,
 };
 use leasehold_model::limits::{BUDGET_DAYS_MAX, BUDGET_HOURS_MAX, QUOTAS_PER_TENANT_MAX};
 use leasehold_model::rate::{Charges, Currency, Prices};
 use leasehold_model::{
     AllocationNo, AllocationSpec, AppInstanceNo, AppTypeNo, AttachmentNo, Body, Budgets, Instant, LeaseNo, Level,
-    LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, QuotaScope, Role, TenantNo, TenantSettingsChange,
-    TokenNo, TokenScope, UnitMeasure, UserNo, WhenOverQuota, WindowNo,
+    LimitKind, Measure, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, QuotaScope, Role, SinkNo, TenantNo,
+    TenantSettingsChange, TokenNo, TokenScope, UnitMeasure, UserNo, WhenOverQuota, WindowNo,
 };
 
 /// The caller of a command.
@@ -132,6 +134,13 @@ pub enum Wish {
         app_instance: AppInstanceNo,
         currency: Currency,
     },
+    PutSink(SinkWish),
+    DeleteSink(SinkNo),
+    DisableSink {
+        sink: SinkNo,
+        cause: SinkDisabledCause,
+    },
+    Reconciled(AccountingReconciled),
     /// An invoice; whether shares are pending is predicted.
     IssueInvoice,
     /// What the records of a month say about a tenant.
@@ -344,6 +353,10 @@ impl World {
             Wish::PutAppPolicy(wish) => self.foretell_app_policy(caller, wish),
             Wish::PutSharing(wish) => self.foretell_sharing(caller, wish),
             Wish::ShareCost { app_instance, currency } => self.foretell_share(*app_instance, *currency),
+            Wish::PutSink(wish) => self.foretell_sink(caller, wish),
+            Wish::DeleteSink(sink) => self.foretell_sink_gone(caller, *sink),
+            Wish::DisableSink { sink, cause } => self.foretell_sink_disabled(caller, *sink, *cause),
+            Wish::Reconciled(done) => self.foretell_reconciled(caller, done),
             Wish::IssueInvoice => self.foretell_end_of_month(INVOICE_FAULTS),
             Wish::StatePeriod { tenant, stated } => self.ledger.foretell_statement(*tenant, stated),
             Wish::FinishPeriod => self.foretell_end_of_month(CLOSE_FAULTS),

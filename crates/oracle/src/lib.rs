@@ -61,6 +61,7 @@ mod request;
 mod reservation;
 mod shares;
 mod sharing;
+mod sinks;
 mod standing;
 mod submission;
 mod summary;
@@ -87,6 +88,7 @@ pub use prepaid_admission::Shortfall;
 pub use prepaid_records::TopUpWish;
 pub use request::{Expected, RequestFacts};
 pub use sharing::SharingWish;
+pub use sinks::{SinkLine, SinkWish};
 pub use submission::{Change, Word};
 pub use summary::{
     AllocationLine, CapacityLine, CeilingLine, CountedFor, EpisodeLine, LeaseLine, NodeLine, QuotaLine, StandingLine,

@@ -398,6 +398,10 @@ impl Oracle {
             Body::EntitlementDeleted(body) => world.entitlement_deleted(record, body),
             Body::AppPolicyPut(body) => world.app_policy_put(record, body),
             Body::SharingPut(body) => world.sharing_put(record, body),
+            Body::SinkPut(body) => world.sink_put(record, body),
+            Body::SinkDeleted(body) => world.sink_deleted(record, body),
+            Body::SinkDisabled(body) => world.sink_disabled(record, body),
+            Body::AccountingReconciled(body) => world.reconciled(record, body),
             Body::CeilingPut(body) => world.ceiling_put(record, body),
             Body::CeilingDeleted(body) => world.ceiling_deleted(body),
             Body::ChargePolicyPut(body) => world.charge_policy_put(body, record.stamp),
@@ -555,6 +559,7 @@ fn moves_queue(record: &Record) -> bool {
             | Body::EntitlementDeleted(_)
             | Body::AppPolicyPut(_)
             | Body::SharingPut(_)
+            | leasehold_model::sink_kinds!()
             | Body::EndsCorrected(_)
             | Body::ClaimEndCorrected(_)
             | Body::LossSettled(_)

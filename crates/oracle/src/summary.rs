@@ -7,6 +7,7 @@ use crate::custody::Custody;
 use crate::entitlements::EntitlementLine;
 use crate::oracle::Oracle;
 use crate::reservation::Reservation;
+use crate::sinks::SinkLine;
 use crate::world::{Quota, World};
 use leasehold_model::body::{
     AppInstancePut, AppPolicyPut, AppTypePut, AttachmentMade, CeilingPut, ChargePolicyPut, EntitlementScope,
@@ -17,7 +18,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{
     AllocationNo, AllocationState, Amount, AppInstanceNo, AppTypeNo, AttachmentNo, AttemptEnd, Budgets, ClassNo,
     ClassSpec, Fraction, Instant, LeaseNo, Level, LimitKind, Name, NodeNo, NodeScope, PoolNo, Priority, ProjectNo,
-    QuotaNo, TeardownMode, TenantNo, TokenNo, UnitNo, UserNo, Weights, WindowNo,
+    QuotaNo, SinkNo, TeardownMode, TenantNo, TokenNo, UnitNo, UserNo, Weights, WindowNo,
 };
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write};
@@ -175,6 +176,7 @@ pub struct Summary {
     /// With their tenants and since when they hold.
     pub attachments: BTreeMap<AttachmentNo, (TenantNo, AttachmentMade, Instant)>,
     pub entitlements: BTreeMap<EntitlementScope, EntitlementLine>,
+    pub sinks: BTreeMap<SinkNo, SinkLine>,
     pub policies: BTreeMap<PolicyScope, AppPolicyPut>,
     pub sharing: BTreeMap<PolicyScope, SharingPut>,
     /// The decisions about shares that the month which is being closed lacks.
@@ -218,6 +220,7 @@ impl Summary {
         diff_maps("app instance", &self.app_instances, &other.app_instances, &mut out);
         diff_maps("attachment", &self.attachments, &other.attachments, &mut out);
         diff_maps("entitlement", &self.entitlements, &other.entitlements, &mut out);
+        diff_maps("sink", &self.sinks, &other.sinks, &mut out);
         diff_maps("policy", &self.policies, &other.policies, &mut out);
         diff_maps("sharing policy", &self.sharing, &other.sharing, &mut out);
         diff_maps("share", &self.shares_due, &other.shares_due, &mut out);
@@ -277,6 +280,7 @@ impl Oracle {
             app_instances: world.apps.instances.clone(),
             attachments: world.apps.attachments.clone(),
             entitlements: world.entitlement_lines(),
+            sinks: world.sinks.clone(),
             policies: world.policies.clone(),
             sharing: world.sharing.clone(),
             shares_due: world.shares_due().into_iter().map(|due| (due, ())).collect(),

@@ -14,6 +14,7 @@ use crate::loss::Loss;
 use crate::pool_access::MinuteUse;
 use crate::prepaid::Prepaid;
 use crate::queue::Heads;
+use crate::sinks::SinkLine;
 use crate::usage_records::Reports;
 use crate::window::Window;
 use leasehold_model::body::{
@@ -22,7 +23,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::{
     AllocationNo, Budgets, ClassNo, ClassSpec, Fraction, Instant, LeaseNo, Level, NodeNo, PoolAccess, PoolNo, Priority,
-    ProjectNo, QuotaNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights, WindowNo,
+    ProjectNo, QuotaNo, SinkNo, Span, TeardownMode, TenantNo, TokenNo, UserNo, Weighing, Weights, WindowNo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -168,6 +169,7 @@ pub(crate) struct World {
     pub(crate) apps: Apps,
     pub(crate) reports: Reports,
     pub(crate) entitlements: Entitlements,
+    pub(crate) sinks: BTreeMap<SinkNo, SinkLine>,
     /// Those in force.
     pub(crate) policies: BTreeMap<PolicyScope, AppPolicyPut>,
     /// Sharing policies in force, and those that were in force at the last cut of a month.
@@ -217,6 +219,7 @@ impl World {
             apps: Apps::default(),
             reports: Reports::default(),
             entitlements: Entitlements::default(),
+            sinks: BTreeMap::new(),
             policies: BTreeMap::new(),
             sharing: BTreeMap::new(),
             sharing_at_cut: BTreeMap::new(),

@@ -207,7 +207,7 @@ pub(crate) fn notable(records: &[Record]) -> BTreeMap<&'static str, u64> {
             | Body::AllocationCheckpointing(_) | Body::AllocationCheckpointed(_) | Body::AllocationCompleted(_)
             | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
             | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) | Body::AllocationChanged(_) | Body::QuarantineCleared(_)
-            | leasehold_model::registry_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => None,
+            | leasehold_model::registry_kinds!() | leasehold_model::sink_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => None,
         };
         what.into_iter().for_each(|what| *notable.entry(what).or_insert(0) += 1);
     }

@@ -147,6 +147,7 @@ pub(crate) fn summary(state: &State) -> Summary {
         app_instances: state.app_instances_after(None).map(|found| (found.number, instance_line(found))).collect(),
         attachments: state.attachments_after(None).map(|found| (found.number, attachment_line(found))).collect(),
         entitlements: state.entitlements().map(|found| (found.of, entitlement_line(found))).collect(),
+        sinks: state.sinks().map(|sink| (sink.put.sink, (sink.put.clone(), sink.disabled))).collect(),
         policies: state.app_policies().map(|put| (put.of, put.clone())).collect(),
         sharing: state.sharing_policies().map(|put| (put.of, put.clone())).collect(),
         shares_due: state.shares_due().map(|due| (due, ())).collect(),

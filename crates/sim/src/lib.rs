@@ -34,6 +34,7 @@ mod run;
 mod shares;
 mod sharing;
 mod sharing_events;
+mod sinks;
 mod usage;
 mod usage_events;
 mod wishes;

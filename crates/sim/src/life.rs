@@ -3,7 +3,9 @@
 use crate::compare::summary;
 use crate::fault_disk::{FaultDisk, Faults};
 use crate::wishes::wish;
-use crate::{apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, shares, sharing, usage};
+use crate::{
+    apps, entitlements, ledgers, losses, policies, prepaid, readings, requests, shares, sharing, sinks, usage,
+};
 use leasehold_cell::{
     Core, ManualClock, Now, Pending, Reply, Sealed, StartError, StartOptions, Unsealed, commit, publish, take_snapshot,
 };
@@ -359,6 +361,7 @@ impl Life<'_> {
             let limits = limits.into_iter().chain([usage::aimed(state, records, now)]);
             let limits = limits.chain([sharing::any(state, records, now, false)]);
             let limits = limits.chain(usage::work(state, records, now, false).into_iter().map(Some));
+            let limits = limits.chain([sinks::any(state, now)]);
             [apps::any(state, now), usage::any(state, records, now)].into_iter().chain(limits)
         });
         for (identity, command) in about_apps.flatten() {

@@ -2,7 +2,9 @@
 
 use crate::requests::{name, small};
 use crate::{ceilings, prices};
-use leasehold_engine::command::{ChangeAllocation, IssueToken, RegisterAgent, RenewOne, ReportCondition, UpdateTenant};
+use leasehold_engine::command::{
+    ChangeAllocation, IssueToken, PutSink, RegisterAgent, RenewOne, ReportCondition, UpdateTenant,
+};
 use leasehold_engine::{Command, State};
 use leasehold_model::body::{CeilingDeleted, CeilingPut, EntitlementPut, PrepaidPolicyPut, PrepaidToppedUp};
 use leasehold_model::{
@@ -12,7 +14,7 @@ use leasehold_model::{
 use leasehold_oracle::Dice;
 use leasehold_oracle::{
     AppInstanceWish, AppTypeWish, AttachmentWish, BudgetWishes, Change, PolicyWish, QuotaWish, RenewalWish,
-    SharingWish, TopUpWish, UnitPriceWish, UsageWish, WindowWish, Wish, Word,
+    SharingWish, SinkWish, TopUpWish, UnitPriceWish, UsageWish, WindowWish, Wish, Word,
 };
 
 /// A command in the oracle's types.
@@ -197,6 +199,13 @@ pub(crate) fn wish(command: &Command) -> Wish {
             sharing: put.sharing.clone(),
         }),
         Command::ShareCost(share) => Wish::ShareCost { app_instance: share.app_instance, currency: share.currency },
+        Command::PutSink(put) => {
+            let PutSink { sink, tenant, name, url, events, signature } = put.clone();
+            Wish::PutSink(SinkWish { sink, tenant, name, url, events, signature })
+        }
+        Command::DeleteSink(sink) => Wish::DeleteSink(*sink),
+        Command::DisableSink(disable) => Wish::DisableSink { sink: disable.sink, cause: disable.cause },
+        Command::RecordReconciliation(done) => Wish::Reconciled(done.clone()),
         Command::IssueInvoice(_) => Wish::IssueInvoice,
         Command::StatePeriod(state) => Wish::StatePeriod { tenant: state.tenant, stated: Box::new(state.stated) },
         Command::FinishPeriod(_) => Wish::FinishPeriod,

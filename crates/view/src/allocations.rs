@@ -86,7 +86,7 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         | Body::AgentRegistered(_) | Body::AgentDetached(_) | Body::NodeEmpty(_) | Body::Renewed(_) | Body::TornDown(_)
         | Body::Unfenced(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::TokenIssued(_)
         | Body::TokenRevoked(_) | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_)
-        | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_)
+        | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | leasehold_model::sink_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_)
         | Body::Unknown { .. } => {
             unreachable!("only kinds about allocations are shown here")
         }

@@ -3,7 +3,7 @@
 use super::Directory;
 use super::correlation::{belongs_to, correlation_id, with_reason};
 use super::object::{Object, count, devices, text, units};
-use super::{allocations, apps, entitlements, ledger, placement, prepaid, rates, sharing};
+use super::{allocations, apps, entitlements, ledger, placement, prepaid, rates, sharing, sinks};
 use leasehold_model::access::TokenScope;
 use leasehold_model::activity::Activity;
 use leasehold_model::allocation::WhenOverQuota;
@@ -181,6 +181,12 @@ pub(super) fn show(directory: &Directory, record: &Record) -> Value {
         Body::AppPolicyPut(put) => entitlements::policy(new(), directory, put),
         Body::SharingPut(put) => sharing::policy(new(), directory, put),
         Body::LedgerShared(shared) => sharing::shared(new(), directory, shared),
+        Body::SinkPut(put) => sinks::put(new(), put),
+        Body::SinkDeleted(gone) => new().field("webhook_id", gone.sink.0),
+        Body::SinkDisabled(disabled) => {
+            new().field("webhook_id", disabled.sink.0).field("cause", disabled.cause.word())
+        }
+        Body::AccountingReconciled(done) => sinks::reconciled(new(), done),
         Body::TaxRatePut(put) => {
             new().named("tenant", put.tenant).field("from", put.from.to_string()).field("rate", put.rate.to_string())
         }

@@ -270,7 +270,7 @@ impl Directory {
             }
             // These define no names.
             #[rustfmt::skip]
-            Body::UnitPricePut(_) | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::SharingPut(_) | Body::AppTypeDeleted(_) | Body::AppInstanceDeleted(_) | Body::AttachmentMade(_)
+            Body::UnitPricePut(_) | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::SharingPut(_) | leasehold_model::sink_kinds!() | Body::AppTypeDeleted(_) | Body::AppInstanceDeleted(_) | Body::AttachmentMade(_)
             | Body::AttachmentEnded(_)
             | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::PoolDeleted(_) | Body::TenantDeleted(_) | Body::ProjectDeleted(_)
@@ -355,7 +355,7 @@ impl Directory {
             #[rustfmt::skip]
             Body::UsageUnitPut(_) | Body::UnitPricePut(_) | Body::AppTypePut(_) | Body::AppInstancePut(_)
             | Body::EntitlementPut(_) | Body::EntitlementDeleted(_) | Body::AppPolicyPut(_) | Body::SharingPut(_)
-            | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
+            | leasehold_model::sink_kinds!() | Body::AttachmentMade(_) | Body::AttachmentEnded(_)
             | Body::Genesis(_) | Body::Started(_) | Body::Heartbeat(_) | Body::KeyRotated(_) | Body::ClockJumped(_) | Body::Converted(_) | Body::TailResolved(_) | Body::Restored(_)
             | Body::SettingsChanged(_) | Body::ClassPut(_) | Body::PoolPut(_) | Body::TenantPut(_)
             | Body::ProjectPut(_) | Body::UserPut(_) | Body::QuotaPut(_) | Body::QuotaDeleted(_)

@@ -73,7 +73,7 @@ fn touched(record: &Record) -> Option<Vec<(LeaseNo, Value)>> {
         | Body::AllocationSuspended(_) | Body::AllocationRequeued(_) | Body::AllocationCompleted(_)
         | Body::AllocationFailed(_) | Body::AllocationCancelled(_)
             | Body::AllocationHoldSet(_) | Body::AllocationHoldCleared(_) | Body::AllocationChanged(_) | Body::NodesClaimed(_) | Body::NodesReleased(_)
-        | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | Body::CeilingPut(_)
+        | Body::NodeWiped(_) | Body::NodeQuarantined(_) | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | leasehold_model::sink_kinds!() | Body::CeilingPut(_)
         | Body::CeilingDeleted(_) | Body::Unknown { .. } => return None,
     })
 }

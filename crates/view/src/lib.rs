@@ -21,6 +21,7 @@ mod prepaid;
 mod rates;
 mod record;
 mod sharing;
+mod sinks;
 
 pub use directory::{Directory, KnownLease};
 

@@ -514,6 +514,38 @@ pub(super) const KINDS: &[Kind] = &[
         ],
     ),
     kind(
+        "sink.put",
+        "A webhook was made or changed, and is enabled.",
+        &[
+            "webhook_id",
+            "tenant",
+            "name=webhook_name",
+            "url=webhook_url",
+            "events=webhook_events",
+            "signature=webhook_signature",
+        ],
+    ),
+    kind("sink.deleted", "A webhook was deleted.", &["webhook_id"]),
+    kind(
+        "sink.disabled",
+        "Nothing more is delivered to a webhook until it is set again.",
+        &["webhook_id", "cause=webhook_disabled_cause"],
+    ),
+    kind(
+        "accounting.reconciled",
+        "What was due to a webhook was compared with what it has acknowledged, and what was missing was sent.",
+        &[
+            "webhook_id",
+            "since=reconciled_since",
+            "until=reconciled_until",
+            "due=events_due",
+            "acknowledged=events_acknowledged",
+            "pending=events_pending",
+            "sent=events_sent",
+            "failed=events_failed",
+        ],
+    ),
+    kind(
         "sharing.put",
         "How the cost of control planes is shared was set.",
         &[

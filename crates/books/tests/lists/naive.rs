@@ -283,7 +283,7 @@ impl Naive {
             | Body::AgentDetached(_) | Body::ActivityReported(_) | Body::Preempted(_) | Body::PreemptionDecided(_)
             | Body::ReservationDropped(_) | Body::ReservationTakenOver(_) | Body::HeadProtected(_) | Body::TokenIssued(_) | Body::TokenRevoked(_) | Body::AllocationDenied(_) | Body::NodeEmpty(_)
             | Body::NodesClaimed(_) | Body::NodesReleased(_) | Body::NodeWiped(_) | Body::NodeQuarantined(_)
-            | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
+            | Body::QuarantineCleared(_) | leasehold_model::registry_kinds!() | leasehold_model::sink_kinds!() | Body::CeilingPut(_) | Body::CeilingDeleted(_) | Body::Unknown { .. } => {}
         }
     }
 }

@@ -8,7 +8,8 @@ use leasehold_model::codec::{Field, LIST_MAX};
 use leasehold_model::limits::{
     APP_INSTANCES_PER_TOKEN_MAX, CLASSES_PER_NODE_MAX, CLASSES_PER_REQUEST_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
     LABELS_PER_ALLOCATION_MAX, LABELS_PER_NODE_MAX, LEASES_PER_RECORD_MAX, LEDGER_LEGS_MAX, LEDGER_LINES_MAX,
-    NODES_PER_CLAIM_MAX, RATE_LINES_MAX, SERVICE_TIERS_MAX, SHARING_PROJECTS_MAX, UNITS_PER_APP_TYPE_MAX,
+    NODES_PER_CLAIM_MAX, RATE_LINES_MAX, SERVICE_TIERS_MAX, SHARING_PROJECTS_MAX, SINK_EVENTS_MAX,
+    UNITS_PER_APP_TYPE_MAX,
 };
 use leasehold_model::{Activity, Name, TenantNo, TokenNo};
 use sha2::{Digest, Sha256};
@@ -84,6 +85,9 @@ macro_rules! plain_commands {
             | Command::PutAppPolicy(_)
             | Command::ShareCost(_)
             | Command::StatePeriod(_)
+            | Command::DeleteSink(_)
+            | Command::DisableSink(_)
+            | Command::RecordReconciliation(_)
     };
 }
 
@@ -144,6 +148,10 @@ pub(super) fn check_lengths(command: &Command) -> Result<(), Refusal> {
         Command::PutAppType(put) => {
             let limit = UNITS_PER_APP_TYPE_MAX;
             refuse_if(put.units.len() > limit, Refusal::RegistryFull { what: "units of an app", limit })
+        }
+        Command::PutSink(put) => {
+            let limit = SINK_EVENTS_MAX;
+            refuse_if(put.events.len() > limit, Refusal::BadSinkEvents { limit })
         }
         Command::PostUsage(post) => {
             let limit = LEDGER_LINES_MAX;
@@ -228,6 +236,7 @@ pub(super) fn put_payload(command: &Command, payload: &mut Vec<u8>) {
         | Command::PutNode(_)
         | Command::PutRateCard(_)
         | Command::PutAppType(_)
+        | Command::PutSink(_)
         | plain_commands!() => command.put(payload),
     }
 }

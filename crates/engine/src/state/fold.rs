@@ -429,6 +429,11 @@ impl State {
             Body::AppPolicyPut(put) => self.fold_app_policy(put)?,
             Body::SharingPut(put) => self.fold_sharing_policy(put)?,
             Body::LedgerShared(shared) => self.fold_shared(record, shared, to)?,
+            Body::SinkPut(put) => self.fold_sink(record, put)?,
+            Body::SinkDeleted(gone) => self.fold_sink_deleted(gone.sink)?,
+            Body::SinkDisabled(disabled) => self.fold_sink_disabled(disabled)?,
+            // What was delivered is no part of the state.
+            Body::AccountingReconciled(_) => {}
             Body::Unknown { .. } => unreachable!("fold refuses unknown kinds"),
         }
         Ok(())

@@ -86,6 +86,7 @@ impl State {
         }
         self.apps.forget_tenant(tenant.number);
         self.drop_limits_of(tenant.number);
+        self.drop_sinks_of(tenant.number);
         let projects = &self.projects;
         self.ceilings.retain(|ceiling| entry(projects, ceiling.scope.project.0).is_some());
         self.prepaids.retain(|scope| match scope {

@@ -47,6 +47,7 @@ mod quotas;
 mod reference;
 mod revocation;
 mod sharing;
+mod sinks;
 mod snapshots;
 mod standings;
 mod statements;
@@ -72,6 +73,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         usage::CODES,
         entitlements::CODES,
         sharing::CODES,
+        sinks::CODES,
         statements::CODES,
         LEDGER,
     ]

@@ -42,6 +42,7 @@ macro_rules! setup_kinds {
             | $crate::Body::CeilingPut(_)
             | $crate::Body::CeilingDeleted(_)
             | $crate::registry_kinds!()
+            | $crate::sink_kinds!()
     };
 }
 
@@ -61,6 +62,17 @@ macro_rules! registry_kinds {
             | $crate::Body::EntitlementDeleted(_)
             | $crate::Body::AppPolicyPut(_)
             | $crate::Body::SharingPut(_)
+    };
+}
+
+/// A pattern for the kinds about deliveries.
+#[macro_export]
+macro_rules! sink_kinds {
+    () => {
+        $crate::Body::SinkPut(_)
+            | $crate::Body::SinkDeleted(_)
+            | $crate::Body::SinkDisabled(_)
+            | $crate::Body::AccountingReconciled(_)
     };
 }
 

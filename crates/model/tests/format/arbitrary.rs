@@ -443,6 +443,7 @@ pub(crate) fn bodies() -> impl Strategy<Value = Body> {
         crate::arbitrary_windows::bodies(),
         crate::arbitrary_apps::bodies(),
         crate::arbitrary_ledger::bodies(),
+        crate::arbitrary_sinks::bodies(),
         body(quotas().prop_map(|quota| QuotaDeleted { quota })),
         body(quotas().prop_map(|quota| BurstEnded { quota })),
         body(node_puts()),

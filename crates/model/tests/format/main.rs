@@ -10,6 +10,7 @@ mod arbitrary_charges;
 mod arbitrary_ledger;
 mod arbitrary_quotas;
 mod arbitrary_sharing;
+mod arbitrary_sinks;
 mod arbitrary_windows;
 mod golden_bytes;
 mod of_journals;

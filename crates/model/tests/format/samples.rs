@@ -14,6 +14,8 @@ mod samples_apps;
 mod samples_ledger;
 #[path = "samples_queue.rs"]
 mod samples_queue;
+#[path = "samples_sinks.rs"]
+mod samples_sinks;
 pub(crate) use samples_apps::tenant_with_contact;
 
 /// 2026-01-01T00:00:00Z.
@@ -586,6 +588,7 @@ pub(crate) fn every_kind() -> Vec<Record> {
         .chain(samples_queue::bodies())
         .chain(samples_ledger::bodies())
         .chain(samples_apps::bodies())
+        .chain(samples_sinks::bodies())
     {
         records.push(Record::new(records.len() as u64, NEW_YEAR, body));
     }

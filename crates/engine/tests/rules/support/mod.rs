@@ -10,6 +10,7 @@ mod prices;
 mod random_scope;
 mod script;
 mod sharing;
+mod sinks;
 mod tell;
 mod usage;
 mod values;

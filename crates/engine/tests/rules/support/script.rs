@@ -394,6 +394,7 @@ impl Story {
             verb if super::prepaid::VERBS.contains(&verb) => self.prepaid(verb, line),
             verb if super::apps::VERBS.contains(&verb) => self.registry(verb, line),
             verb if super::usage::VERBS.contains(&verb) => self.usage(verb, line),
+            verb if super::sinks::VERBS.contains(&verb) => self.sinks(verb, line),
             "uncap" => Command::DeleteCeiling(self.delete_ceiling(line)),
             "settings" => Command::ChangeSettings(self.settings(line)),
             "delete" => self.deletion(first, line.words[1]),

@@ -433,6 +433,12 @@ pub(super) fn tell(record: &Record, names: &Names, state: &State) -> String {
             let distances = [stated.from, stated.border].map(|at| stated.cut.abs_diff(at));
             format!("stated {} from {} and {} before the cut", stated.month, distances[0], distances[1])
         }
+        Body::SinkPut(put) => {
+            let events: Vec<&str> = put.events.iter().take(3).map(leasehold_model::Name::as_str).collect();
+            format!("{} {} gets {} by {}", put.sink, put.name, events.join(","), put.signature)
+        }
+        Body::SinkDeleted(gone) => format!("{} deleted", gone.sink),
+        Body::SinkDisabled(disabled) => format!("{} disabled: {}", disabled.sink, disabled.cause),
         Body::PeriodClosed(closed) => {
             let (invoices, statements) = (closed.invoices + closed.credit_notes, closed.statements);
             format!("{} closed, {invoices} invoices, {statements:?} statements", closed.month)
