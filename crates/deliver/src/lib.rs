@@ -1,0 +1,15 @@
+//! Deliveries: events of the journal, sent to webhooks (SEMANTICS 10 and 13; ADR 26).
+//!
+//! A sink is a cursor over the journal, which is the durable outbox. In: events from a [`Source`], which the server
+//! implements over the journal; sinks; outcomes of requests. Out: signed HTTP requests, at least once, in order for
+//! each order key, with the same ID every time; progress in one small file; status.
+//!
+//! Never: decide anything about leases, delay whoever writes the journal, skip an event without counting and
+//! remembering it, believe a stored value that has no valid MAC, connect to an address that was not checked, or show a
+//! secret. After a crash events may be repeated, never lost.
+
+mod event;
+mod source;
+
+pub use event::{Event, Page, Place, SignatureKind, SinkId, SinkSpec, matches_kind};
+pub use source::{Source, SourceError};
