@@ -9,7 +9,20 @@
 //! secret. After a crash events may be repeated, never lost.
 
 mod event;
+mod lanes;
+pub mod limits;
+mod message;
+mod outcome;
+mod progress;
+mod ranges;
+pub mod sink;
 mod source;
 
 pub use event::{Event, Page, Place, SignatureKind, SinkId, SinkSpec, matches_kind};
+pub use lanes::JobNo;
+pub use limits::{Limits, OnOverflow};
+pub use message::Message;
+pub use outcome::{Outcome, retry_after};
+pub use progress::{Attempt, Changes, Counters, DeadLetter, Progress, Stored};
+pub use ranges::Ranges;
 pub use source::{Source, SourceError};
