@@ -9,20 +9,36 @@
 //! secret. After a crash events may be repeated, never lost.
 
 mod event;
+mod guard;
+mod http;
 mod lanes;
 pub mod limits;
 mod message;
 mod outcome;
 mod progress;
 mod ranges;
+mod secret;
+mod signature;
 pub mod sink;
 mod source;
+mod store;
+mod transport;
+mod webhook;
+mod webhook_secrets;
 
 pub use event::{Event, Page, Place, SignatureKind, SinkId, SinkSpec, matches_kind};
+pub use guard::{BadCidr, Cidr, Endpoint, Guard, Refused, is_public};
+pub use http::HttpError;
 pub use lanes::JobNo;
 pub use limits::{Limits, OnOverflow};
 pub use message::Message;
 pub use outcome::{Outcome, retry_after};
 pub use progress::{Attempt, Changes, Counters, DeadLetter, Progress, Stored};
 pub use ranges::Ranges;
+pub use secret::Secret;
+pub use signature::{BadSecret, Signer, signatures};
 pub use source::{Source, SourceError};
+pub use store::{Damaged, Opened, Store, StoreError};
+pub use transport::{Sending, Transport};
+pub use webhook::Webhook;
+pub use webhook_secrets::{OVERLAP, SECRETS_MAX, Shown, WebhookSecrets, WebhookSecretsError};
