@@ -94,11 +94,11 @@ impl Client {
         let peers = addresses.iter().take(ADDRESSES_MAX).map(|address| Peer { address: *address, name: name.clone() });
         let peers: Vec<_> = peers.collect();
         if let Some((peer, mut sender)) = peers.iter().find_map(|peer| self.take(peer).map(|sender| (peer, sender))) {
-            match sender.send_request(request.clone()).await {
-                Ok(response) => return self.answer(peer, sender, response).await,
-                // The other side closed it meanwhile, probably: once more over a new connection.
-                Err(error) if !error.is_timeout() => {}
-                Err(error) => return Err(failed(&error)),
+            // If it fails, the other side has probably closed it meanwhile: once more over a new connection.
+            if sender.ready().await.is_ok()
+                && let Ok(response) = sender.send_request(request.clone()).await
+            {
+                return self.answer(peer, sender, response).await;
             }
         }
         let mut last = HttpError("there is no address".to_owned());
@@ -163,7 +163,7 @@ impl Client {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = idle.get_mut(peer)?;
         while let Some(Idle { sender, since }) = kept.pop() {
-            if since.elapsed() < IDLE_MAX && sender.is_ready() {
+            if since.elapsed() < IDLE_MAX && !sender.is_closed() {
                 return Some(sender);
             }
         }

@@ -114,6 +114,39 @@ impl Sink {
         }
     }
 
+    /// The same sink from its cursor on: what was in flight is forgotten and repeated.
+    pub fn restarted(&mut self, limits: Limits) -> Self {
+        let changes = self.changes();
+        let progress = Progress { cursor: self.cursor(), done: self.done(), ..self.progress.clone() };
+        let dead = self.dead.iter().copied().collect();
+        let attempts = self.attempts.iter().cloned().collect();
+        let mut sink = Self::new(limits, Stored { progress, dead, attempts });
+        if let Some(changes) = changes {
+            sink.not_written(changes);
+        }
+        sink
+    }
+
+    /// The same sink from another record on. Events between the cursor and a later record are skipped.
+    pub fn moved(&mut self, limits: Limits, sequence: u64, skipped: u64) -> Self {
+        let mut sink = self.restarted(limits);
+        let (before, after) = (sink.progress.cursor, Place::start_of(sequence));
+        if before < after {
+            sink.progress.dropped.add(before, after);
+            // What is done, and only that, was not skipped.
+            sink.progress.done.iter().for_each(|(from, to)| sink.progress.dropped.remove(from, to));
+            sink.progress.counters.dropped += skipped;
+            sink.progress.counters.dropped_open += skipped;
+        } else {
+            sink.progress.done = Ranges::default();
+        }
+        sink.carried = sink.progress.done.clone();
+        sink.progress.cursor = after;
+        sink.read_next = sequence;
+        sink.changed = true;
+        sink
+    }
+
     /// Where to read on and about how many events, if there is room.
     pub fn wants(&self) -> Option<(u64, usize)> {
         let room = self.limits.buffer_size.saturating_sub(self.lanes.len());
@@ -182,8 +215,8 @@ impl Sink {
             Meaning::Gone => {
                 self.progress.counters.failures += 1;
                 self.lanes.land(place);
-                self.disabled = true;
-                Verdict::Disabled
+                // Said once, although there may be more in flight.
+                if std::mem::replace(&mut self.disabled, true) { Verdict::Again } else { Verdict::Disabled }
             }
             Meaning::Poison => {
                 self.progress.counters.failures += 1;

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use url::Host;
 
 const AGENT: &str = concat!("leasehold/", env!("CARGO_PKG_VERSION"));
-pub const CONTENT: &str = "application/cloudevents+json; charset=utf-8";
+const CONTENT: &str = "application/cloudevents+json; charset=utf-8";
 
 pub struct Webhook {
     client: Client,
