@@ -215,6 +215,9 @@ impl Deliveries {
         mut progress: impl FnMut(&Report),
     ) -> Result<Report, DeliverError> {
         let _only = running.job.try_lock().map_err(|_| DeliverError::Busy)?;
+        if !running.spec.enabled || lock(&running.sink).is_disabled() {
+            return Err(DeliverError::Disabled);
+        }
         let job = JOBS.fetch_add(1, Ordering::Relaxed);
         let mut report = Report::default();
         for (from, to) in ranges.iter() {

@@ -1,14 +1,11 @@
 //! The service with a scripted transport. Time is tokio's, paused: it moves when every task waits.
 
-#[path = "common/source.rs"]
-mod source;
-
+use crate::source::{Memory, START, Script, TestClock, answered, memory, spec};
 use leasehold_deliver::{
     DeliverError, Deliveries, Limits, OnOverflow, Opened, Outcome, Parts, Place, SinkId, SinkStatus, Store, Which,
 };
 use leasehold_journal::{MacKey, Secret};
 use leasehold_model::Instant;
-use source::{Memory, START, Script, TestClock, answered, memory, spec};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,6 @@
 //! One sink through the troubles that it must survive, with time under the test's control.
 
-mod common;
-
-use common::{Mood, SECOND, World};
+use crate::world::{Mood, SECOND, World};
 use leasehold_deliver::{Limits, OnOverflow, Place};
 use leasehold_model::Span;
 

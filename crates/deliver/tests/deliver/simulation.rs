@@ -2,9 +2,7 @@
 //!
 //! `LEASEHOLD_DELIVER_SEED=4711` replays one, `LEASEHOLD_DELIVER_SEEDS=100000` runs more.
 
-mod common;
-
-use common::{Mood, World};
+use crate::world::{Mood, World};
 use leasehold_deliver::{Limits, OnOverflow};
 use leasehold_model::Span;
 

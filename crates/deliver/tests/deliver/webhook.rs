@@ -1,17 +1,12 @@
 //! Webhooks over real connections on loopback.
 
-#[path = "common/receiver.rs"]
-mod receiver;
-#[path = "common/source.rs"]
-mod source;
-
+use crate::receiver::{Receiver, Reply};
+use crate::source::{self, START, event, spec};
 use leasehold_deliver::{
     Guard, Limits, Message, Outcome, SignatureKind, Signer, SinkId, SinkSpec, Transport, WebhookSecrets,
 };
 use leasehold_deliver::{Shown, Webhook};
 use leasehold_model::{Instant, Span};
-use receiver::{Receiver, Reply};
-use source::{START, event, spec};
 use std::sync::Arc;
 
 const NOW: Instant = Instant::from_secs(START);
@@ -125,7 +120,9 @@ async fn addresses_are_checked_and_only_checked_ones_are_connected_to() {
     assert_eq!(allowed.send(&spec(1, &receiver.url("/"))).await, source::answered(204));
     let by_name = format!("http://localhost:{}/", receiver.port());
     assert_eq!(allowed.send(&spec(1, &by_name)).await, source::answered(204));
-    assert!(allowed.error(&format!("http://127.0.0.1:{}/", receiver::closed_port().await)).await.contains("connect"));
+    assert!(
+        allowed.error(&format!("http://127.0.0.1:{}/", crate::receiver::closed_port().await)).await.contains("connect")
+    );
     // A sink without a secret sends nothing.
     let Outcome::Failed(error) = allowed.send(&spec(2, &receiver.url("/"))).await else { panic!("sent") };
     assert!(error.contains("no secret"), "{error}");
