@@ -1,0 +1,37 @@
+//! Where events come from. The server implements it over the journal.
+
+use crate::event::{Page, SinkSpec};
+use leasehold_model::Instant;
+use std::fmt;
+
+/// The events that are due to sinks. Reading twice gives the same events.
+pub trait Source: Send + Sync + 'static {
+    /// The sequence after the last durable record.
+    fn head(&self) -> u64;
+
+    /// Events that are due to the sink, from this record on, at most about `most`: all events of a record are in one
+    /// page. May end before `head` with few events or none, if many records had to be looked at; the caller then reads
+    /// on at `next`. Blocks.
+    fn read(&self, sink: &SinkSpec, from: u64, most: usize) -> Result<Page, SourceError>;
+
+    /// How many events are due to the sink from the records in [from, to). Blocks.
+    fn count(&self, sink: &SinkSpec, from: u64, to: u64) -> Result<u64, SourceError>;
+
+    /// A counter that grows by one with each event that becomes due to the sink while this process runs. Cheap: it is
+    /// kept by whoever publishes records, and it tells how far a sink is behind without reading.
+    fn due(&self, sink: &SinkSpec) -> u64;
+
+    /// The first record that is stamped at or after this instant; `head` if there is none.
+    fn sequence_at(&self, at: Instant) -> u64;
+}
+
+/// The journal could not be read now; it is tried again later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceError(pub String);
+
+impl fmt::Display for SourceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the events could not be read from the journal: {}", self.0)
+    }
+}
+impl std::error::Error for SourceError {}

@@ -1,0 +1,256 @@
+//! The task of one sink: reads, sends and waits, as the state machine says.
+
+use crate::event::{Place, SinkSpec};
+use crate::limits::OnOverflow;
+use crate::message::Message;
+use crate::outcome::Outcome;
+use crate::service::{Running, Shared, lock};
+use crate::sink::{Next, Verdict};
+use crate::source::SourceError;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use leasehold_model::Instant;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+use std::time::Duration;
+use tokio::time::Instant as Moment;
+
+/// The most events that are read at once.
+const PAGE: usize = 1_000;
+/// A page with fewer events than this is followed by a pause, so that events are read together.
+const SMALL_PAGE: usize = 64;
+const PAUSE: Duration = Duration::from_millis(5);
+/// How often a sink reads records that contain nothing for it, to move its cursor; how often one that drops looks at
+/// its lag; and how soon the journal is read again after an error.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// The longest time that a task sleeps.
+const SLEEP_MAX: Duration = Duration::from_secs(300);
+
+struct Read {
+    messages: Vec<Message>,
+    next: u64,
+    /// The counter of due events before it was read.
+    due: u64,
+}
+
+type Reading = Pin<Box<dyn Future<Output = Result<Read, SourceError>> + Send>>;
+
+struct Task {
+    shared: Arc<Shared>,
+    running: Arc<Running>,
+    reading: Option<Reading>,
+    /// When it was read last, and when it may be read again.
+    read_last: Moment,
+    read_after: Moment,
+    /// The counter of due events when the journal was read up to its head.
+    due_read: Option<u64>,
+    random: fastrand::Rng,
+}
+
+/// Counts the tasks that wait for records.
+struct Waiting<'a>(&'a Shared);
+
+impl<'a> Waiting<'a> {
+    fn new(shared: &'a Shared) -> Self {
+        shared.waiting.fetch_add(1, Ordering::SeqCst);
+        // Pairs with the one in `wake`.
+        fence(Ordering::SeqCst);
+        Self(shared)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
+    let (read_last, random) = (Moment::now(), fastrand::Rng::new());
+    let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, due_read: None, random };
+    task.count().await;
+    task.run().await;
+    task.running.ended.store(true, Ordering::SeqCst);
+    task.running.settled_news.notify_waiters();
+}
+
+async fn send(shared: Arc<Shared>, running: Arc<Running>, message: Arc<Message>, now: Instant) -> (Place, Outcome) {
+    let outcome = shared.transport.send(&running.spec, &message, now).await;
+    (message.place, outcome)
+}
+
+/// Reads a page, on a thread that may block.
+async fn read(shared: Arc<Shared>, spec: SinkSpec, from: u64, most: usize) -> Result<Read, SourceError> {
+    let closed = |_| SourceError("the service stops".to_owned());
+    let _permit = shared.readers.acquire().await.map_err(closed)?;
+    let reader = Arc::clone(&shared);
+    let read = move || {
+        let due = reader.source.due(&spec);
+        let page = reader.source.read(&spec, from, most)?;
+        if page.next <= from {
+            return Err(SourceError(format!("nothing was read at record {from}")));
+        }
+        let messages = page.events.into_iter().map(|event| Message::new(event, &reader.origin)).collect();
+        Ok(Read { messages, next: page.next, due })
+    };
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(SourceError(error.to_string())))
+}
+
+impl Task {
+    async fn run(&mut self) {
+        let mut sending = FuturesUnordered::new();
+        let (shared, running) = (Arc::clone(&self.shared), Arc::clone(&self.running));
+        loop {
+            let is_stopping = running.stopping.load(Ordering::SeqCst);
+            if is_stopping && sending.is_empty() {
+                return;
+            }
+            let mut wake_at = Moment::now() + SLEEP_MAX;
+            if !is_stopping {
+                let until = loop {
+                    let now = shared.clock.now();
+                    let next = lock(&running.sink).next(now);
+                    match next {
+                        Next::Send(message) => {
+                            sending.push(send(Arc::clone(&shared), Arc::clone(&running), message, now));
+                        }
+                        Next::Wait(until) => break until.map(|until| until.since(now).into()),
+                    }
+                };
+                let tick = (shared.limits.on_overflow == OnOverflow::Drop).then_some(LOOK_EVERY);
+                if let Some(sleep) = [until, tick].into_iter().flatten().min() {
+                    wake_at = wake_at.min(Moment::now() + sleep);
+                }
+                self.read_if_due();
+            }
+            let mut news = pin!(shared.news.notified());
+            let mut waiting = None;
+            if self.reading.is_none() && !is_stopping {
+                news.as_mut().enable();
+                waiting = Some(Waiting::new(&shared));
+                if let Some(at) = self.read_at() {
+                    wake_at = wake_at.min(at);
+                }
+            }
+            tokio::select! {
+                Some((place, outcome)) = sending.next() => self.finished(place, &outcome),
+                page = async { self.reading.as_mut().expect("checked").await }, if self.reading.is_some() => {
+                    self.reading = None;
+                    self.take(page);
+                }
+                () = tokio::time::sleep_until(wake_at) => {}
+                () = running.nudge.notified() => {}
+                () = news, if waiting.is_some() => {}
+            }
+            drop(waiting);
+            self.drop_excess();
+        }
+    }
+
+    /// Counts what was due when the task began. Until that is known, the lag is too small.
+    async fn count(&mut self) {
+        let cursor = lock(&self.running.sink).cursor().sequence;
+        let (source, spec) = (Arc::clone(&self.shared.source), self.running.spec.clone());
+        let count = move || {
+            let due = source.due(&spec);
+            source.count(&spec, cursor, source.head()).map(|unread| (unread, due))
+        };
+        let Ok(_permit) = self.shared.readers.acquire().await else { return };
+        match tokio::task::spawn_blocking(count).await {
+            Ok(Ok((unread, due))) => lock(&self.running.sink).set_unread(unread, due),
+            Ok(Err(error)) => self.cannot_read(&error),
+            Err(_) => {}
+        }
+    }
+
+    fn cannot_read(&self, error: &SourceError) {
+        if lock(&self.running.source_error).replace(error.to_string()).is_none() {
+            tracing::warn!(sink = self.running.spec.id.0, %error, "deliveries of a sink wait");
+        }
+    }
+
+    /// When to read, if the sink has room and there are records.
+    fn read_at(&self) -> Option<Moment> {
+        let (from, _) = lock(&self.running.sink).wants()?;
+        if from >= self.shared.source.head() {
+            return None;
+        }
+        // Records in which there is nothing for this sink are read less often.
+        let is_idle = self.due_read == Some(self.shared.source.due(&self.running.spec));
+        Some(if is_idle { self.read_last + LOOK_EVERY } else { self.read_after })
+    }
+
+    fn read_if_due(&mut self) {
+        let is_due = self.reading.is_none() && self.read_at().is_some_and(|at| at <= Moment::now());
+        if is_due && let Some((from, room)) = lock(&self.running.sink).wants() {
+            let spec = self.running.spec.clone();
+            self.reading = Some(Box::pin(read(Arc::clone(&self.shared), spec, from, room.min(PAGE))));
+        }
+    }
+
+    /// Takes what was read.
+    fn take(&mut self, page: Result<Read, SourceError>) {
+        self.read_last = Moment::now();
+        self.read_after = self.read_last;
+        match page {
+            Ok(Read { messages, next, due }) => {
+                *lock(&self.running.source_error) = None;
+                let is_small = messages.len() < SMALL_PAGE;
+                let mut sink = lock(&self.running.sink);
+                sink.read(messages, next);
+                self.due_read = None;
+                if next >= self.shared.source.head() {
+                    if due == self.shared.source.due(&self.running.spec) {
+                        // Everything has been read: the lag is exact again, whatever was counted.
+                        sink.set_unread(0, due);
+                        self.due_read = Some(due);
+                    }
+                    if is_small {
+                        self.read_after += PAUSE;
+                    }
+                }
+            }
+            Err(error) => {
+                self.cannot_read(&error);
+                self.due_read = None;
+                self.read_after += LOOK_EVERY;
+            }
+        }
+    }
+
+    fn drop_excess(&self) {
+        if self.shared.limits.on_overflow == OnOverflow::Drop {
+            let due = self.shared.source.due(&self.running.spec);
+            let dropped = lock(&self.running.sink).drop_excess(due);
+            if dropped > 0 {
+                let (sink, name) = (self.running.spec.id.0, &self.running.spec.name);
+                tracing::warn!(sink, name, dropped, "events were skipped; `reconcile` sends them");
+            }
+        }
+    }
+
+    fn finished(&mut self, place: Place, outcome: &Outcome) {
+        let (now, random) = (self.shared.clock.now(), self.random.u64(..));
+        let (verdict, settled) = {
+            let mut sink = lock(&self.running.sink);
+            (sink.finish(place, outcome, now, random), sink.take_settled())
+        };
+        if !settled.is_empty() {
+            lock(&self.running.settled).extend(settled);
+            self.running.settled_news.notify_waiters();
+        }
+        let (sink, name) = (self.running.spec.id.0, &self.running.spec.name);
+        match verdict {
+            Verdict::Delivered | Verdict::Again => {}
+            Verdict::Dead => {
+                tracing::warn!(sink, name, record = place.sequence, why = outcome.reason(), "an event was set aside");
+            }
+            Verdict::Disabled => {
+                tracing::warn!(sink, name, "the endpoint answered 410 Gone; the sink is disabled");
+                (self.shared.on_disabled)(self.running.spec.id);
+                self.running.settled_news.notify_waiters();
+            }
+        }
+    }
+}
