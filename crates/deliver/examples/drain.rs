@@ -13,10 +13,12 @@ use leasehold_deliver::{
 };
 use leasehold_journal::Secret;
 use leasehold_model::Instant;
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+const KEYS: u64 = 1_000;
 
 struct Backlog(u64);
 
@@ -31,7 +33,7 @@ impl Source for Backlog {
             position: 0,
             id: format!("evt_{sequence:032x}"),
             kind: "lease.granted".to_owned(),
-            order: format!("alloc-{}", sequence % 1_000),
+            order: format!("alloc-{}", sequence % KEYS),
             subject: format!("lease-{sequence}"),
             time: Instant::from_secs(1_770_000_000 + sequence),
             data: serde_json::json!({
@@ -61,9 +63,14 @@ impl Clock for SystemClock {
     }
 }
 
-async fn take(request: Request<Incoming>, taken: Arc<AtomicU64>) -> Result<Response<Empty<Bytes>>, Infallible> {
-    if request.into_body().collect().await.is_ok() {
-        taken.fetch_add(1, Ordering::Relaxed);
+/// What the receiver got, in order.
+type Taken = Arc<Mutex<Vec<u64>>>;
+
+async fn take(request: Request<Incoming>, taken: Taken) -> Result<Response<Empty<Bytes>>, Infallible> {
+    let id = request.headers().get("webhook-id").and_then(|id| id.to_str().ok()).and_then(|id| id.strip_prefix("evt_"));
+    let sequence = id.and_then(|id| u64::from_str_radix(id, 16).ok());
+    if let (Some(sequence), Ok(_)) = (sequence, request.into_body().collect().await) {
+        taken.lock().expect("no panic").push(sequence);
     }
     let mut answer = Response::new(Empty::new());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -73,7 +80,7 @@ async fn take(request: Request<Incoming>, taken: Arc<AtomicU64>) -> Result<Respo
 #[tokio::main(worker_threads = 2)]
 async fn main() {
     let events = std::env::args().nth(1).map_or(100_000, |text| text.parse().expect("a number of events"));
-    let taken = Arc::new(AtomicU64::new(0));
+    let taken = Taken::default();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let url = format!("http://{}/hook", listener.local_addr().expect("bound"));
     let counter = Arc::clone(&taken);
@@ -118,13 +125,20 @@ async fn main() {
         enabled: true,
     };
     deliveries.put(spec).expect("added");
-    while taken.load(Ordering::Relaxed) < events {
+    while (taken.lock().expect("no panic").len() as u64) < events {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let millis = u64::try_from(started.elapsed().as_millis()).expect("short").max(1);
     let status = deliveries.status().remove(0);
     println!("{events} events in {millis} ms: {} a second", events * 1_000 / millis);
     println!("attempts {}, failures {}", status.counters.attempts, status.counters.failures);
+    let got = taken.lock().expect("no panic").clone();
+    let distinct: BTreeSet<_> = got.iter().collect();
+    assert_eq!(distinct.len() as u64, events, "every event arrived once");
+    let mut last = HashMap::new();
+    let in_order =
+        got.iter().all(|sequence| last.insert(sequence % KEYS, sequence).is_none_or(|before| before < sequence));
+    assert!(in_order, "the events of each key arrived in order");
     deliveries.stop().await;
     let calls = 10_000_000u32;
     let begun = std::time::Instant::now();
