@@ -42,7 +42,6 @@ struct Idle {
 }
 
 /// The answer to a request, with as much of its body as is read.
-#[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) retry_after: Option<String>,

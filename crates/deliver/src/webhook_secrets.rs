@@ -246,7 +246,7 @@ mod tests {
         let bad = "{\"version\":1,\"sinks\":{\"1\":[{\"secret\":\"hunter2\"}]}}";
         fs::write(&path, bad).expect("written");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
-        let error = WebhookSecrets::load(&path).err().expect("refused");
+        let error = WebhookSecrets::load(&path).expect_err("refused");
         assert!(!format!("{error} {error:?}").contains("hunter2"));
     }
 }

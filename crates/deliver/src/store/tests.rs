@@ -93,7 +93,8 @@ fn a_value_that_somebody_else_wrote_is_not_believed() {
         store
     };
     // A byte of the progress; the progress of another sink; a dead letter that is missing, altered or moved.
-    let damage: [(&str, fn(&redb::WriteTransaction)); 5] = [
+    type Change = fn(&redb::WriteTransaction);
+    let damage: [(&str, Change); 5] = [
         ("a byte", |write| {
             let mut table = write.open_table(PROGRESS).expect("there");
             let mut all = table.get(1).expect("read").expect("there").value().to_vec();

@@ -5,5 +5,6 @@ mod scenarios;
 mod service;
 mod simulation;
 mod source;
+mod vault;
 mod webhook;
 mod world;
