@@ -19,6 +19,7 @@ mod code_page;
 pub mod codes;
 pub mod endpoint;
 mod entitlement;
+pub mod event_type;
 mod explain;
 mod id;
 mod invoice;

@@ -201,6 +201,11 @@ impl Deliveries {
         }
     }
 
+    /// The sink as it was put last.
+    pub fn spec(&self, id: SinkId) -> Option<SinkSpec> {
+        lock(&self.0.sinks).get(&id).map(|running| running.spec.clone())
+    }
+
     /// Forgets a sink and its progress.
     pub fn remove(&self, id: SinkId) {
         let mut sinks = lock(&self.0.sinks);

@@ -28,6 +28,7 @@ pub struct Secret {
     books: MacKey,
     scrub: MacKey,
     statements: MacKey,
+    deliveries: MacKey,
 }
 
 /// Why a secret could not be read or written.
@@ -74,6 +75,7 @@ impl Secret {
             books: key("leasehold/v2/books"),
             scrub: key("leasehold/v2/scrub"),
             statements: key("leasehold/v2/statements"),
+            deliveries: key("leasehold/v2/deliveries"),
             bytes: Arc::new(bytes),
         }
     }
@@ -91,6 +93,11 @@ impl Secret {
     /// The key that authenticates where the statements of the next month begin.
     pub fn statements(&self) -> &MacKey {
         &self.statements
+    }
+
+    /// The key that authenticates how far deliveries came.
+    pub fn deliveries(&self) -> &MacKey {
+        &self.deliveries
     }
 
     /// Reads a secret from a file that only its owner may read. `None` if there is no file.
@@ -199,8 +206,8 @@ mod tests {
     #[test]
     fn derived_keys_are_these() {
         let secret = Secret::new([7; 32]);
-        let Secret { batch, anchor, snapshot, books, scrub, statements, .. } = &secret;
-        let shown = [batch, anchor, snapshot, books, scrub, statements].map(|key| key.mac(&[b"x"]));
+        let Secret { batch, anchor, snapshot, books, scrub, statements, deliveries, .. } = &secret;
+        let shown = [batch, anchor, snapshot, books, scrub, statements, deliveries].map(|key| key.mac(&[b"x"]));
         let shown: Vec<_> = shown.iter().map(|mac| hex::encode(mac)).collect();
         expect_test::expect![[r#"
             3c4d716a906e72e2db13dc2c6258d43e42c85abc7e97afac9cfb364e07bc82b0

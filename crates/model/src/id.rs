@@ -75,6 +75,8 @@ pub enum IdKind {
     Lease = 3,
     Correlation = 4,
     Entry = 5,
+    /// An event for accounting systems, by its position among those of a record.
+    AccountingEvent = 6,
 }
 
 /// A public 128-bit identifier: 40 bits of the journal's genesis hash, 8 bits for the kind, 16 bits for the position

@@ -27,6 +27,7 @@ pub(crate) struct App {
     pub(crate) settlement: crate::settlement::SettlementService,
     pub(crate) statements: crate::statements::StatementService,
     pub(crate) proofs: crate::proofs::Proofs,
+    pub(crate) deliveries: crate::deliveries::DeliveryService,
     pub(crate) scrub: Arc<crate::scrub::ScrubService>,
     pub(crate) agents: crate::agents::Agents,
     /// Hash of the first record, from which public IDs are derived.

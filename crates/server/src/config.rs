@@ -65,6 +65,14 @@ pub const KEYS: &[&str] = &[
     "issuer.address",
     "issuer.tax_id",
     "issuer.bank",
+    "accounting.enabled",
+    "accounting.buffer_size",
+    "accounting.disk_buffer_path",
+    "accounting.disk_buffer_max_events",
+    "accounting.on_overflow",
+    "accounting.webhooks.allowed_networks",
+    "accounting.webhooks.allow_http",
+    "accounting.webhooks.ca",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -101,6 +109,8 @@ pub struct Config {
     #[serde(deserialize_with = "section")]
     pub issuer: Issuer,
     #[serde(deserialize_with = "section")]
+    pub accounting: Accounting,
+    #[serde(deserialize_with = "section")]
     pub clock: Clock,
     #[serde(deserialize_with = "section")]
     pub metrics: Metrics,
@@ -122,6 +132,7 @@ impl Default for Config {
             engine: Engine::default(),
             ledger: Ledger::default(),
             issuer: Issuer::default(),
+            accounting: Accounting::default(),
             clock: Clock::default(),
             metrics: Metrics::default(),
             log: Log::default(),
@@ -323,6 +334,60 @@ pub struct Issuer {
     pub tax_id: Option<String>,
     /// The bank account, line by line.
     pub bank: Vec<String>,
+}
+
+/// How events are delivered.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Accounting {
+    /// Whether events are delivered at all.
+    pub enabled: bool,
+    /// Events in memory for each webhook. Further ones are read from the journal when there is room.
+    pub buffer_size: u32,
+    /// Accepted for configurations of other systems. The journal is the buffer, so nothing is written there.
+    pub disk_buffer_path: Option<PathBuf>,
+    /// How many events a webhook may be behind before `on_overflow` applies.
+    pub disk_buffer_max_events: u64,
+    pub on_overflow: OnOverflow,
+    #[serde(deserialize_with = "section")]
+    pub webhooks: Webhooks,
+}
+
+impl Default for Accounting {
+    fn default() -> Self {
+        let limits = leasehold_deliver::Limits::default();
+        Self {
+            enabled: false,
+            buffer_size: u32::try_from(limits.buffer_size).unwrap_or(u32::MAX),
+            disk_buffer_path: None,
+            disk_buffer_max_events: limits.disk_buffer_max_events,
+            on_overflow: OnOverflow::Alert,
+            webhooks: Webhooks::default(),
+        }
+    }
+}
+
+/// What happens to a webhook that is too far behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnOverflow {
+    /// Everything is kept, and an alert is raised.
+    #[default]
+    Alert,
+    /// The oldest events are skipped, counted and remembered; `leasehold admin accounting reconcile` sends them.
+    Drop,
+}
+
+/// Where webhooks may be.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Webhooks {
+    /// Networks that may be used although they are not public, such as 10.0.0.0/8.
+    pub allowed_networks: Vec<String>,
+    /// Whether public addresses may be used without TLS.
+    pub allow_http: bool,
+    /// PEM file with certificates that are trusted besides those of the system.
+    pub ca: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]

@@ -6,6 +6,7 @@ use crate::app::App;
 use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
+use crate::deliveries::{self, DeliveryService};
 use crate::empty_nodes;
 use crate::invoice_page::InvoicePrinting;
 use crate::key_history::KeyHistory;
@@ -158,6 +159,7 @@ impl Daemon {
         local.archives = archives.map(|path| -> Arc<dyn Disk> { Arc::new(RealDisk::new(path)) }).collect();
         let (books_key, scrub_key) = (local.secret.books().clone(), local.secret.scrub().clone());
         let statements = StatementService::new(&directory.data, local.secret.statements().clone());
+        let deliveries = DeliveryService::new(&config.accounting, &directory.data, local.secret.deliveries().clone());
         let (journal, recovered) = directory
             .open_journal(Arc::clone(&keys), config.journal_options(), local, &*start.clock)
             .map_err(DaemonError::DataDirectory)?;
@@ -189,7 +191,8 @@ impl Daemon {
         }
         let missing_segment = journal.missing_segment();
         let scrub = ScrubService::new(&directory.data, scrub_key, files, start.clock, config.scrub.clone());
-        let app = assemble(&config, &directory, books_key, cell, journal, keys, scrub, statements, began)?;
+        let app =
+            assemble(&config, &directory, books_key, cell, journal, keys, scrub, (statements, deliveries), began)?;
         let starting = |error| DaemonError::Io { what: "cannot start the event stream thread".into(), error };
         let live_thread = app.live.start(Arc::downgrade(&app)).map_err(starting)?;
         app.books.introduce();
@@ -250,6 +253,14 @@ impl Daemon {
         let following = self.tls.clone().map(|tls| tokio::spawn(tls.follow()));
         let losses = tokio::spawn(losses::watch(Arc::downgrade(&app)));
         let settlement = tokio::spawn(settlement::watch(Arc::downgrade(&app)));
+        // Deliveries that cannot start stop nothing else.
+        let starting = Arc::clone(&app);
+        let runtime = tokio::runtime::Handle::current();
+        let started = tokio::task::spawn_blocking(move || starting.deliveries.start(&starting, runtime)).await;
+        if let Err(why) = started.unwrap_or_else(|error| Err(error.to_string())) {
+            tracing::error!(why, "events are not delivered; correct this and start again");
+        }
+        let deliveries = tokio::spawn(deliveries::watch(Arc::downgrade(&app)));
         let after = self.config.engine.idle_node_after;
         let empty = after.map(|after| tokio::spawn(empty_nodes::watch(Arc::downgrade(&app), after)));
         let stopping = async {
@@ -258,9 +269,10 @@ impl Daemon {
             app.live.stop();
         };
         crate::listen::serve(listener, self.tls.clone(), router, self.limits.subscribe(), counters, stopping).await;
-        for task in following.into_iter().chain([losses, settlement]).chain(empty) {
+        for task in following.into_iter().chain([losses, settlement, deliveries]).chain(empty) {
             task.abort();
         }
+        app.deliveries.stop().await;
         drop(app);
         self.close()
     }
@@ -352,7 +364,7 @@ fn assemble(
     journal: Arc<dyn Journal>,
     keys: Arc<Keys>,
     scrub: ScrubService,
-    statements: StatementService,
+    (statements, deliveries): (StatementService, DeliveryService),
     began: Instant,
 ) -> Result<Arc<App>, DaemonError> {
     let genesis = genesis(&*journal)?.ok_or_else(|| DaemonError::Refused("the journal has no first record".into()))?;
@@ -362,7 +374,8 @@ fn assemble(
     let archives = config.journal.archive.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
     let archive_state = (directory.archive_state(), archives.collect());
     let books = Arc::new(BooksService::new(directory.books(), books_key, archive_state));
-    let observing = now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books))));
+    let observing =
+        now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books), Arc::clone(&deliveries.hook))));
     assert!(observing.is_ok(), "a cell has one observer");
     let openapi = serde_json::to_vec_pretty(&leasehold_api::openapi()).expect("the document is valid JSON");
     Ok(Arc::new(App {
@@ -375,6 +388,7 @@ fn assemble(
         settlement: SettlementService::new(config.ledger.payment_terms()),
         statements,
         proofs: Proofs::default(),
+        deliveries,
         scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,

@@ -18,6 +18,7 @@ pub mod config;
 mod context;
 mod daemon;
 mod data_directory;
+mod deliveries;
 mod docs_page;
 mod empty_nodes;
 mod explain;

@@ -285,8 +285,12 @@ impl Drop for Listening {
     }
 }
 
-/// Notes what the cell publishes, for the event stream and the books.
-pub(crate) struct PublishObserver(pub(crate) Arc<Live>, pub(crate) Arc<crate::books::BooksService>);
+/// Notes what the cell publishes, for the event stream, the books and deliveries.
+pub(crate) struct PublishObserver(
+    pub(crate) Arc<Live>,
+    pub(crate) Arc<crate::books::BooksService>,
+    pub(crate) Arc<crate::deliveries::DeliveryHook>,
+);
 
 impl Observer for PublishObserver {
     fn record(&self, record: &Record) {
@@ -304,6 +308,7 @@ impl Observer for PublishObserver {
                 "a node is quarantined: it may still contain data of a user; wipe it and run `leasehold node clear-quarantine`"
             );
         }
+        self.2.record(record);
         if live.streams() == 0 {
             return;
         }
@@ -319,6 +324,7 @@ impl Observer for PublishObserver {
 
     fn batch_done(&self) {
         self.1.wake();
+        self.2.batch_done();
         if self.0.streams() > 0 && !guard(self.0.noted.lock()).is_empty() {
             self.0.changed.notify_one();
         }

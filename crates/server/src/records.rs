@@ -128,7 +128,7 @@ fn only(nodes: &Nodes) -> Option<NodeNo> {
 }
 
 /// The node that a record is about.
-fn node_of(body: &Body) -> Option<NodeNo> {
+pub(crate) fn node_of(body: &Body) -> Option<NodeNo> {
     match body {
         Body::NodePut(put) => Some(put.node),
         Body::NodeDeleted(gone) => Some(gone.node),

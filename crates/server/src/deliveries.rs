@@ -1,0 +1,232 @@
+//! Deliveries in the daemon: events of the journal to webhooks (ADR 26).
+//!
+//! The publishing thread counts what becomes due and wakes the tasks of webhooks; that is all the lease path has to do
+//! with it. With `accounting.enabled: false` nothing here runs.
+
+mod accounting;
+mod counts;
+mod made;
+mod source;
+
+use crate::app::App;
+use crate::config;
+use counts::DueCounts;
+use leasehold_cell::Cell;
+use leasehold_deliver::{
+    Deliveries, Guard, Limits, OnOverflow, Parts, SignatureKind, SinkId, SinkSpec, Store, Webhook, WebhookSecrets,
+};
+use leasehold_engine::command::DisableSink;
+use leasehold_engine::{Command, Sink};
+use leasehold_journal::MacKey;
+use leasehold_model::body::{SinkDisabledCause, SinkSignature};
+use leasehold_model::{Body, Instant, Record, SinkNo};
+use source::JournalEvents;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+/// What the publishing thread knows of deliveries.
+#[derive(Default)]
+pub(crate) struct DeliveryHook {
+    counts: Arc<DueCounts>,
+    running: OnceLock<Deliveries>,
+    /// Webhooks were made, changed or deleted.
+    changed: Notify,
+}
+
+impl DeliveryHook {
+    /// A record became durable.
+    pub(crate) fn record(&self, record: &Record) {
+        if self.counts.is_active() {
+            self.counts.count(record);
+        }
+        if matches!(&record.body, leasehold_model::sink_kinds!() | Body::TenantDeleted(_)) {
+            self.changed.notify_one();
+        }
+    }
+
+    pub(crate) fn batch_done(&self) {
+        if let Some(running) = self.running.get() {
+            running.wake();
+        }
+    }
+}
+
+/// The deliveries of a daemon.
+pub(crate) struct DeliveryService {
+    pub(crate) hook: Arc<DeliveryHook>,
+    config: config::Accounting,
+    data: PathBuf,
+    key: MacKey,
+    secrets: OnceLock<Arc<WebhookSecrets>>,
+    /// Held while a webhook is made, so that it has its secret before anything is sent.
+    pub(crate) making: tokio::sync::Mutex<()>,
+}
+
+/// The time of the engine.
+struct EngineClock(Arc<Cell>);
+
+impl leasehold_deliver::Clock for EngineClock {
+    fn now(&self) -> Instant {
+        self.0.time()
+    }
+}
+
+/// The sink as the tasks see it.
+fn spec(sink: &Sink) -> SinkSpec {
+    let put = &sink.put;
+    SinkSpec {
+        id: SinkId(put.sink.0.into()),
+        name: put.name.to_string(),
+        tenant: put.tenant,
+        url: put.url.to_string(),
+        events: put.events.iter().map(ToString::to_string).collect(),
+        signature: signature_kind(put.signature),
+        created_at_sequence: sink.made_by,
+        enabled: sink.disabled.is_none(),
+    }
+}
+
+pub(crate) fn signature_kind(signature: SinkSignature) -> SignatureKind {
+    match signature {
+        SinkSignature::Hmac => SignatureKind::Hmac,
+        SinkSignature::Ed25519 => SignatureKind::Ed25519,
+    }
+}
+
+impl DeliveryService {
+    pub(crate) fn new(config: &config::Accounting, data: &Path, key: MacKey) -> Self {
+        Self {
+            hook: Arc::default(),
+            config: config.clone(),
+            data: data.to_owned(),
+            key,
+            secrets: OnceLock::new(),
+            making: tokio::sync::Mutex::default(),
+        }
+    }
+
+    pub(crate) fn config(&self) -> &config::Accounting {
+        &self.config
+    }
+
+    /// The running deliveries; none unless they are enabled.
+    pub(crate) fn running(&self) -> Option<&Deliveries> {
+        self.hook.running.get()
+    }
+
+    pub(crate) fn secrets(&self) -> Option<&Arc<WebhookSecrets>> {
+        self.secrets.get()
+    }
+
+    /// The networks and addresses that webhooks may use.
+    pub(crate) fn guard(&self) -> Guard {
+        let networks = self.config.webhooks.allowed_networks.iter();
+        let allowed = networks.filter_map(|network| network.parse().ok()).collect();
+        Guard { allowed, allow_http: self.config.webhooks.allow_http }
+    }
+
+    fn limits(&self) -> Limits {
+        Limits {
+            buffer_size: self.config.buffer_size as usize,
+            disk_buffer_max_events: self.config.disk_buffer_max_events,
+            on_overflow: match self.config.on_overflow {
+                config::OnOverflow::Alert => OnOverflow::Alert,
+                config::OnOverflow::Drop => OnOverflow::Drop,
+            },
+            ..Limits::default()
+        }
+    }
+
+    /// Starts the deliveries, if they are enabled. Blocks while files are read.
+    pub(crate) fn start(&self, app: &Arc<App>, runtime: Handle) -> Result<(), String> {
+        if !self.config.enabled {
+            return Ok(());
+        }
+        let secrets =
+            WebhookSecrets::load(&self.data.join("webhook-secrets.json")).map_err(|error| error.to_string())?;
+        let secrets = Arc::new(secrets);
+        let ca = self.config.webhooks.ca.as_ref().map(|path| {
+            std::fs::read(path).map_err(|error| format!("accounting.webhooks.ca: {}: {error}", path.display()))
+        });
+        let limits = self.limits();
+        let webhook = Webhook::new(self.guard(), Arc::clone(&secrets), &limits, ca.transpose()?.as_deref());
+        let webhook = webhook.map_err(|error| error.to_string())?;
+        let (store, opened) =
+            Store::open(&self.data.join("deliveries.redb"), &self.key).map_err(|error| error.to_string())?;
+        let (source, disabled) = (Arc::downgrade(app), Arc::downgrade(app));
+        let deliveries = Deliveries::start(Parts {
+            source: Arc::new(JournalEvents { app: source, counts: Arc::clone(&self.hook.counts) }),
+            transport: Arc::new(webhook),
+            store,
+            opened,
+            clock: Arc::new(EngineClock(Arc::clone(&app.cell))),
+            limits,
+            origin: app.journal.origin().to_owned(),
+            on_disabled: Arc::new(move |sink| disable(&disabled, sink)),
+            runtime,
+        });
+        let _ = self.secrets.set(secrets);
+        let _ = self.hook.running.set(deliveries);
+        self.sync(app);
+        Ok(())
+    }
+
+    /// Makes the running webhooks those of the journal.
+    pub(crate) fn sync(&self, app: &App) {
+        let Some(running) = self.running() else { return };
+        let wanted: Vec<SinkSpec> = app.now.read(|state| state.sinks().map(spec).collect());
+        self.hook.counts.set_owners(wanted.iter().map(|sink| sink.tenant));
+        let ids: BTreeSet<SinkId> = wanted.iter().map(|sink| sink.id).collect();
+        let known: Vec<SinkId> = running.status().iter().map(|sink| sink.id).collect();
+        for gone in known.into_iter().filter(|id| !ids.contains(id)) {
+            running.remove(gone);
+            if let Some(Err(error)) = self.secrets().map(|secrets| secrets.remove(gone)) {
+                tracing::warn!(sink = gone.0, %error, "the secrets of a deleted webhook are still in their file");
+            }
+        }
+        for sink in wanted {
+            if running.spec(sink.id).as_ref() == Some(&sink) {
+                continue;
+            }
+            let number = sink.id;
+            if let Err(error) = running.put(sink) {
+                tracing::error!(sink = number.0, %error, "a webhook cannot be served");
+            }
+        }
+    }
+
+    /// Ends all deliveries, and writes how far they came.
+    pub(crate) async fn stop(&self) {
+        if let Some(running) = self.running() {
+            running.stop().await;
+        }
+    }
+}
+
+/// Follows changes of webhooks until the daemon ends.
+pub(crate) async fn watch(app: Weak<App>) {
+    let Some(hook) = app.upgrade().map(|app| Arc::clone(&app.deliveries.hook)) else { return };
+    loop {
+        hook.changed.notified().await;
+        let Some(app) = app.upgrade() else { return };
+        let _whole = app.deliveries.making.lock().await;
+        app.deliveries.sync(&app);
+    }
+}
+
+/// The receiver of a webhook answered that it is gone.
+fn disable(app: &Weak<App>, sink: SinkId) {
+    let Some(app) = app.upgrade() else { return };
+    let Ok(number) = u32::try_from(sink.0) else { return };
+    // Sealing blocks, and this is called by a task.
+    tokio::task::spawn_blocking(move || {
+        let disable = DisableSink { sink: SinkNo(number), cause: SinkDisabledCause::Gone };
+        match app.cell.operate(Command::DisableSink(disable)) {
+            Ok(_) => tracing::warn!(sink = sink.0, "a webhook answered 410 (Gone) and is disabled"),
+            Err(error) => tracing::error!(sink = sink.0, ?error, "a webhook is gone, which could not be recorded"),
+        }
+    });
+}
