@@ -71,6 +71,12 @@ codes! {
     BAD_CLOUD_EVENT 422 "bad_cloud_event" "The CloudEvent has another specversion or type than this endpoint takes, or lacks an attribute; `field` names it.";
     TOO_MANY_USAGE_IDS 429 "too_many_usage_ids" "So many IDs of usage records are remembered that no other is accepted; IDs are forgotten 35 days after the end of their usage.";
     TOO_MANY_OPERATIONS 422 "too_many_operations" "The batch has more operations than the limit.";
+    ACCOUNTING_DISABLED 409 "accounting_disabled" "Deliveries of events do not run: `accounting.enabled` is false in the configuration, or they could not be started.";
+    BAD_WEBHOOK_URL 422 "bad_webhook_url" "The address of a webhook is not an http or https address, contains a user name or password, or is one to which nothing may be delivered; the detail says which.";
+    UNKNOWN_EVENT_TYPE 422 "unknown_event_type" "There is no event of this type; the how-to page about webhooks lists all.";
+    DELIVERY_BUSY 409 "delivery_busy" "Another retry, replay or reconciliation of this webhook is running; try again when it is done.";
+    NO_DEAD_LETTER 404 "no_dead_letter" "No event with this ID was set aside.";
+    DELIVERY_INTERRUPTED 503 "delivery_interrupted" "The webhook was changed, disabled or stopped, or the journal could not be read; the detail says which. Run it again.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names no action, or more than one.";
     RATE_LIMITED 429 "rate_limited" "The token has used up its operations for now; `Retry-After` says when to try again.";
     TOO_MANY_STREAMS 429 "too_many_streams" "The token, its tenant or all callers together have too many event streams open; `scope` and `limit` say which limit it is.";

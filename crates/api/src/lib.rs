@@ -47,6 +47,7 @@ mod time;
 mod timeline;
 mod token;
 mod usage_record;
+mod webhook;
 mod weights;
 mod window;
 
@@ -154,6 +155,11 @@ pub use token::{IssuedToken, NewToken, Token, TokenList};
 pub use usage_record::{
     NewUsageRecord, NewUsageRecords, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord, UsageReports,
     UsageResult, UsageResults,
+};
+pub use webhook::{
+    AccountingStatus, DeadLetter, DeadLetterList, DeliveriesReconciled, DeliveriesSent, DeliveryAdvice,
+    DeliveryAttempt, DeliveryAttempts, DeliveryStatus, NewWebhook, ReconcileDeliveries, ReplayDeliveries,
+    RetryDeliveries, RotateWebhookSecret, Webhook, WebhookChange, WebhookList, WebhookPut, WebhookSecret,
 };
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

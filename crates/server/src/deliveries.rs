@@ -61,6 +61,7 @@ pub(crate) struct DeliveryService {
     data: PathBuf,
     key: MacKey,
     secrets: OnceLock<Arc<WebhookSecrets>>,
+    started: OnceLock<Instant>,
     /// Held while a webhook is made, so that it has its secret before anything is sent.
     pub(crate) making: tokio::sync::Mutex<()>,
 }
@@ -104,6 +105,7 @@ impl DeliveryService {
             data: data.to_owned(),
             key,
             secrets: OnceLock::new(),
+            started: OnceLock::new(),
             making: tokio::sync::Mutex::default(),
         }
     }
@@ -119,6 +121,13 @@ impl DeliveryService {
 
     pub(crate) fn secrets(&self) -> Option<&Arc<WebhookSecrets>> {
         self.secrets.get()
+    }
+
+    /// Events that became due per minute, on average since deliveries started.
+    pub(crate) fn events_per_minute(&self, now: Instant) -> u64 {
+        let Some(started) = self.started.get() else { return 0 };
+        let minutes = (now.since(*started).0 / 60_000_000_000).max(1);
+        self.hook.counts.total() / minutes
     }
 
     /// The networks and addresses that webhooks may use.
@@ -168,6 +177,7 @@ impl DeliveryService {
             on_disabled: Arc::new(move |sink| disable(&disabled, sink)),
             runtime,
         });
+        let _ = self.started.set(app.time());
         let _ = self.secrets.set(secrets);
         let _ = self.hook.running.set(deliveries);
         self.sync(app);

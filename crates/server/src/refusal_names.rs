@@ -5,8 +5,8 @@ use crate::names::{sees_quota, sees_token};
 use crate::problem::quota_words;
 use leasehold_engine::{AppInstance, Naming, State};
 use leasehold_model::{
-    AppInstanceNo, AppTypeNo, ClassNo, ControlPlaneScope, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, TenantNo, TokenNo,
-    UnitNo, UserNo,
+    AppInstanceNo, AppTypeNo, ClassNo, ControlPlaneScope, Name, NodeNo, PoolNo, ProjectNo, QuotaNo, SinkNo, TenantNo,
+    TokenNo, UnitNo, UserNo,
 };
 
 /// Everybody may know the names of classes, pools and nodes. Objects of a tenant are named only to callers that may see
@@ -81,6 +81,13 @@ impl Naming for Names<'_> {
     fn unit(&self, unit: UnitNo) -> String {
         let known = self.state.unit(unit);
         known.map_or_else(|| format!("usage unit {}", unit.0), |unit| format!("usage unit \"{}\"", unit.name))
+    }
+
+    fn sink(&self, sink: SinkNo) -> String {
+        let found = self.state.sink(sink);
+        let sees =
+            |caller: &Caller| found.is_some_and(|found| caller.tenant.is_none() || found.put.tenant == caller.tenant);
+        self.owned("webhook", found.map(|found| &found.put.name), sink.0, sees)
     }
 
     fn pool(&self, pool: PoolNo) -> String {

@@ -29,6 +29,16 @@ pub(crate) fn example(name: &str) -> Option<Value> {
             "from": "2026-11-02T10:00:00Z", "to": "2026-11-02T11:30:00Z"
         }),
         "NewAttachment" => json!({ "app_instance": "slurm-shared", "source_project": "lattice", "tenant": "physics" }),
+        "NewWebhook" => json!({
+            "name": "biller", "url": "https://bills.example.com/hooks/leasehold", "events": ["accounting"],
+        }),
+        "WebhookChange" => json!({ "url": "https://bills.example.com/hooks/v2" }),
+        "RotateWebhookSecret" => json!({ "overlap": "1h" }),
+        "RetryDeliveries" => json!({ "event_id": "9f2c01aa8806000000000000000010e1" }),
+        "ReplayDeliveries" => json!({ "from_sequence": 4321 }),
+        "ReconcileDeliveries" => json!({
+            "since": "2026-03-01T00:00:00Z", "until": "2026-03-02T00:00:00Z", "dry_run": true,
+        }),
         "NewUser" => json!({ "name": "ada", "tenant": "physics" }),
         "UserChange" => json!({ "name": "ada-l" }),
         "NewClass" => json!({ "name": "h100", "kind": "gpu", "tier": "h100", "quanta_per_unit": 7 }),

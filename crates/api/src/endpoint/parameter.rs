@@ -45,6 +45,11 @@ pub(super) const whose_app: &[Query] = &[one(
     "Tenant of the app instance: name or number. Needed if it is given by name and the token belongs to no tenant.",
     text,
 )];
+pub(super) const whose_webhook: &[Query] = &[one(
+    "tenant",
+    "Tenant of the webhook: name or number. Needed if it is given by name and the token belongs to no tenant.",
+    text,
+)];
 pub(super) const of_pool: &[Query] = &[one("pool", "Only of this pool: name or number.", text)];
 pub(super) const of_project: &[Query] =
     &[one("project", "Only for this project: name (with `tenant`) or number.", text)];

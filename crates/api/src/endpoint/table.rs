@@ -19,6 +19,45 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     status { "Show what is going on now: capacity, tenants, queue, fences, quarantines, disk, checkpoint and scrub"
         Get "/api/v1/status" for READERS => 200 Status }
 
+    // Deliveries of events.
+    accounting_status { "Show how deliveries of events go"
+        Get "/api/v1/deliveries" for TOKEN_READERS => 200 AccountingStatus }
+    list_webhooks { "List webhooks"
+        Get "/api/v1/deliveries/webhooks" for TOKEN_READERS query[tenant page] => 200 WebhookList }
+    create_webhook { "Make a webhook, to which events are delivered from now on; the answer shows its secret once"
+        Post "/api/v1/deliveries/webhooks" for ADMINS body NewWebhook => 201 WebhookPut }
+    show_webhook { "Show a webhook"
+        Get "/api/v1/deliveries/webhooks/" {webhook} for TOKEN_READERS query[(tenant whose_webhook)] => 200 Webhook }
+    change_webhook { "Change a webhook, and enable it if it was disabled; an absent field keeps its value"
+        Patch "/api/v1/deliveries/webhooks/" {webhook} for ADMINS
+            query[(tenant whose_webhook)] body WebhookChange => 200 WebhookPut }
+    delete_webhook { "Delete a webhook, and forget how far its deliveries came"
+        Delete "/api/v1/deliveries/webhooks/" {webhook} for ADMINS query[(tenant whose_webhook)] => 200 Changed }
+    disable_webhook { "Deliver nothing more to a webhook until it is changed"
+        Post "/api/v1/deliveries/webhooks/" {webhook} "/disable" for ADMINS
+            query[(tenant whose_webhook)] => 200 Changed }
+    rotate_webhook_secret { "Give a webhook a new secret; the old one is used as well for a while"
+        Post "/api/v1/deliveries/webhooks/" {webhook} "/secrets" for ADMINS
+            query[(tenant whose_webhook)] body RotateWebhookSecret or none => 201 WebhookSecret }
+    test_webhook { "Send a webhook one event that says nothing, and show what it answers"
+        Post "/api/v1/deliveries/webhooks/" {webhook} "/test" for ADMINS
+            query[(tenant whose_webhook)] => 200 DeliveryAttempt }
+    list_attempts { "List the last attempts to deliver to a webhook"
+        Get "/api/v1/deliveries/webhooks/" {webhook} "/attempts" for TOKEN_READERS
+            query[(tenant whose_webhook)] => 200 DeliveryAttempts }
+    list_dead_letters { "List the events that could not be delivered to a webhook and were set aside"
+        Get "/api/v1/deliveries/webhooks/" {webhook} "/dead-letters" for TOKEN_READERS
+            query[(tenant whose_webhook) page] => 200 DeadLetterList }
+    retry_deliveries { "Send events again that were set aside"
+        Post "/api/v1/deliveries/webhooks/" {webhook} "/retry" for ADMINS
+            query[(tenant whose_webhook)] body RetryDeliveries or none => 200 DeliveriesSent }
+    replay_deliveries { "Send all events again from a record on"
+        Post "/api/v1/deliveries/webhooks/" {webhook} "/replay" for ADMINS
+            query[(tenant whose_webhook)] body ReplayDeliveries => 200 DeliveriesSent }
+    reconcile_deliveries { "Compare what was due with what was acknowledged, and send what is missing"
+        Post "/api/v1/deliveries/webhooks/" {webhook} "/reconcile" for ADMINS
+            query[(tenant whose_webhook)] body ReconcileDeliveries => 200 DeliveriesReconciled }
+
     // Tenants, projects, their ceilings, and users.
     list_tenants { "List tenants"
         Get "/api/v1/tenants" for TENANCY query[page] => 200 TenantList }

@@ -64,6 +64,13 @@ impl DueCounts {
         });
     }
 
+    /// All events that became due, once for each owner that has webhooks: an upper bound of what one of them is sent.
+    pub(super) fn total(&self) -> u64 {
+        let owners = self.owners.read().unwrap_or_else(PoisonError::into_inner);
+        let all = |counters: &Counters| counters.iter().map(|count| count.load(Ordering::Relaxed)).sum::<u64>();
+        owners.operator.as_ref().map_or_else(|| owners.tenants.values().map(all).sum(), all)
+    }
+
     /// The events of these types that became due to an owner.
     pub(super) fn due(&self, owner: Option<TenantNo>, kinds: Kinds) -> u64 {
         let owners = self.owners.read().unwrap_or_else(PoisonError::into_inner);

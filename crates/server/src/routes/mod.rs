@@ -13,6 +13,7 @@ mod capacity;
 mod ceilings;
 mod claims;
 mod corrections;
+mod deliveries;
 mod entitlements;
 mod events;
 mod explain;
@@ -49,6 +50,7 @@ mod tokens;
 mod usage;
 mod usage_records;
 mod waste;
+mod webhooks;
 mod windows;
 
 use crate::app::App;
@@ -75,10 +77,10 @@ type Serve = fn(Context) -> Serving;
 mod handlers {
     pub(super) use super::{
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
-        ceilings::*, claims::*, corrections::*, entitlements::*, events::*, explain::*, explain_entry::*, forecast::*,
-        invoice_proof::*, invoices::*, keys::*, leases::*, ledger::*, operation::*, payments::*, periods::*,
-        policies::*, prepaid::*, quotas::*, quote::*, rates::*, shares::*, sharing::*, status::*, tenancy::*,
-        timeline::*, tokens::*, usage::*, usage_records::*, waste::*, windows::*,
+        ceilings::*, claims::*, corrections::*, deliveries::*, entitlements::*, events::*, explain::*,
+        explain_entry::*, forecast::*, invoice_proof::*, invoices::*, keys::*, leases::*, ledger::*, operation::*,
+        payments::*, periods::*, policies::*, prepaid::*, quotas::*, quote::*, rates::*, shares::*, sharing::*,
+        status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*, waste::*, webhooks::*, windows::*,
     };
 }
 

@@ -1,0 +1,294 @@
+//! Webhooks: where events are delivered to, how far deliveries came, and what was not delivered.
+
+use crate::time::{Ttl, When};
+use leasehold_model::body::{SinkDisabledCause, SinkSignature};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Where events are delivered to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Webhook {
+    /// Number of the webhook.
+    pub webhook_id: u32,
+    /// Name of the webhook, unique among those of its owner.
+    pub name: String,
+    /// Name of the tenant that it belongs to, whose events it gets; null for one of the operator, which gets all.
+    pub tenant: Option<String>,
+    /// Number of the tenant.
+    pub tenant_id: Option<u32>,
+    /// Where events are delivered to.
+    pub url: String,
+    /// Types of events, or families of them (`lease.*`), that are delivered.
+    pub events: Vec<String>,
+    /// How deliveries are signed.
+    pub signature: SinkSignature,
+    /// The record that made it. Events of later records are delivered.
+    pub sequence: u64,
+    /// Whether events are delivered.
+    pub enabled: bool,
+    /// Why nothing is delivered; null if it is enabled.
+    pub disabled_cause: Option<SinkDisabledCause>,
+}
+
+/// A page of webhooks.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WebhookList {
+    /// In order of number.
+    pub webhooks: Vec<Webhook>,
+    /// Cursor of the next page; null on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// A new webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NewWebhook {
+    /// Name of the webhook.
+    pub name: String,
+    /// Tenant that it belongs to: name or number. Absent for that of the token; an operator without one makes a webhook of
+    /// its own, which gets the events of all tenants.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Where events are delivered to: an https address without user name and password.
+    pub url: String,
+    /// Types of events, families of them (`lease.*`), `accounting` for those that accounting systems need, or `*`. All
+    /// events if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+    /// How deliveries are signed; `hmac` if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<SinkSignature>,
+}
+
+/// Changes a webhook, and enables it if it was disabled. An absent field keeps its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WebhookChange {
+    /// New name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// New address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Types of events from now on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events: Option<Vec<String>>,
+}
+
+/// A webhook that was made or changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WebhookPut {
+    /// The record that says so.
+    pub sequence: u64,
+    /// The webhook.
+    pub webhook: Webhook,
+    /// What the receiver checks signatures with: the shared secret (`whsec_…`), or the public key (`whpk_…`). It is shown
+    /// once; null if no new one was made.
+    pub secret: Option<String>,
+}
+
+/// Gives a webhook a new secret.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RotateWebhookSecret {
+    /// How long deliveries are signed with the old secret as well; 24 hours if absent, `0s` to end it at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<Ttl>,
+}
+
+/// A new secret of a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WebhookSecret {
+    /// What the receiver checks signatures with: the shared secret (`whsec_…`), or the public key (`whpk_…`). It is shown
+    /// once.
+    pub secret: String,
+}
+
+/// One attempt to deliver an event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryAttempt {
+    /// When it began.
+    pub at: When,
+    /// ID of the event.
+    pub event_id: String,
+    /// Type of the event.
+    pub event_type: String,
+    /// HTTP status of the answer; null if there was none.
+    pub status: Option<u16>,
+    /// Why there was no answer; null if there was one.
+    pub error: Option<String>,
+    /// How long it took.
+    pub took: Ttl,
+}
+
+/// The last attempts of a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryAttempts {
+    /// The oldest first, at most 100.
+    pub attempts: Vec<DeliveryAttempt>,
+}
+
+/// An event that could not be delivered and was set aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetter {
+    /// ID of the event.
+    pub event_id: String,
+    /// Type of the event.
+    pub event_type: String,
+    /// The record that the event was made from.
+    pub sequence: u64,
+    /// What the event is about.
+    pub subject: String,
+    /// When the event happened.
+    pub time: When,
+    /// When it was set aside.
+    pub dead_at: When,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Status of the last answer; null if there was none.
+    pub status: Option<u16>,
+    /// Why it was set aside.
+    pub reason: String,
+}
+
+/// A page of events that were set aside.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeadLetterList {
+    /// In order of their records.
+    pub dead_letters: Vec<DeadLetter>,
+    /// Cursor of the next page; null on the last page.
+    pub next_cursor: Option<String>,
+}
+
+/// Sends events again that were set aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RetryDeliveries {
+    /// Only the event with this ID; all if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+}
+
+/// Sends all events again from a record on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReplayDeliveries {
+    /// The first record whose events are sent again.
+    pub from_sequence: u64,
+}
+
+/// What became of events that were sent again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveriesSent {
+    /// Events that were sent.
+    pub sent: u64,
+    /// Those that the receiver has acknowledged.
+    pub delivered: u64,
+    /// Those that it has not.
+    pub failed: u64,
+}
+
+/// Compares what was due with what was acknowledged, and sends what is missing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReconcileDeliveries {
+    /// Beginning of the time.
+    pub since: When,
+    /// End of the time.
+    pub until: When,
+    /// Only compares: nothing is sent or recorded.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// The result of a reconciliation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveriesReconciled {
+    /// Events of this time.
+    pub due: u64,
+    /// Events that had been acknowledged before.
+    pub acknowledged: u64,
+    /// Events that wait for their ordinary delivery.
+    pub pending: u64,
+    /// Events that were set aside.
+    pub dead: u64,
+    /// Events that were skipped because the webhook was too far behind.
+    pub dropped: u64,
+    /// Missing events that were sent and are acknowledged now; zero in a dry run.
+    pub sent: u64,
+    /// Missing events that were sent and not acknowledged.
+    pub failed: u64,
+    /// The record of the result; null if nothing was recorded, because nothing was missing or it was a dry run.
+    pub sequence: Option<u64>,
+}
+
+/// How far the deliveries to a webhook came.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryStatus {
+    /// The webhook.
+    pub webhook: Webhook,
+    /// `delivering`, `failing` while attempts fail, or `disabled`.
+    pub state: String,
+    /// Records up to which everything is acknowledged, set aside or skipped.
+    pub cursor: u64,
+    /// Records after the cursor.
+    pub lag_records: u64,
+    /// Events that are due and not delivered.
+    pub lag_events: u64,
+    /// Events in memory.
+    pub in_memory: u64,
+    /// Events that are only in the journal.
+    pub on_disk: u64,
+    /// When the oldest event in memory happened; null if there is none.
+    pub oldest: Option<When>,
+    /// Attempts so far.
+    pub attempts: u64,
+    /// Events delivered so far.
+    pub delivered: u64,
+    /// Attempts that failed.
+    pub failures: u64,
+    /// Events that are set aside now.
+    pub dead_letters: u64,
+    /// Events that were skipped because the webhook was too far behind.
+    pub dropped: u64,
+    /// Skipped events that have not been sent by a reconciliation.
+    pub dropped_open: u64,
+    /// Whether the events in memory fill 80 % of the limit.
+    pub memory_high: bool,
+    /// Whether more events are behind than `disk_buffer_max_events`.
+    pub over_threshold: bool,
+    /// When the next attempt is made after failures; null if nothing is awaited.
+    pub next_attempt_at: Option<When>,
+    /// Why the last attempt failed; null if it did not.
+    pub last_error: Option<String>,
+    /// When an event was delivered last.
+    pub last_success: Option<When>,
+    /// What is wrong on this side; null if nothing is.
+    pub trouble: Option<String>,
+}
+
+/// What the settings of deliveries should be, from what was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryAdvice {
+    /// Events that became due per minute, on average since the daemon started.
+    pub events_per_minute: u64,
+    /// The configured number of events in memory.
+    pub buffer_size: u32,
+    /// Minutes of an outage that the memory covers at this rate; null if nothing became due.
+    pub minutes_in_memory: Option<u64>,
+    /// The number that covers an outage of two hours: events per minute x 120.
+    pub buffer_size_for_two_hours: u64,
+}
+
+/// How deliveries go.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AccountingStatus {
+    /// Whether events are delivered at all (`accounting.enabled`).
+    pub enabled: bool,
+    /// Why deliveries do not run although they are enabled; null if they run.
+    pub trouble: Option<String>,
+    /// The webhooks that the caller may see, in order of number.
+    pub deliveries: Vec<DeliveryStatus>,
+    /// Advice for the settings; null for a caller that is not an operator.
+    pub advice: Option<DeliveryAdvice>,
+}
