@@ -186,6 +186,40 @@ fn a_key_that_fails_does_not_let_the_cursor_hide_what_is_done() {
 }
 
 #[test]
+fn one_event_that_is_done_between_two_that_are_not_is_remembered() {
+    let mut world = World::new(small(), 14);
+    world.poison_keys.insert("alloc-0".to_owned(), 500);
+    world.seal(&["alloc-0", "alloc-1", "alloc-0", "alloc-2", "alloc-3", "alloc-0"]);
+    world.pass(Span::from_secs(5));
+    world.crash();
+    world.pass(Span::from_secs(5));
+    assert_eq!(world.received.len(), 3, "what was delivered is not sent again");
+    world.poison_keys.clear();
+    world.drain(HOUR);
+    check_all(&world);
+    assert_eq!(world.received.len(), 6);
+}
+
+#[test]
+fn what_is_in_flight_is_not_dropped() {
+    let limits = Limits { disk_buffer_max_events: 50, on_overflow: OnOverflow::Drop, ..small() };
+    let mut world = World::new(limits, 15);
+    world.mood = Mood::Slow;
+    for _ in 0..10 {
+        seal(&mut world, 40, 20);
+        world.pass(SECOND);
+    }
+    world.drain(HOUR);
+    let dropped = world.sink.counters().dropped;
+    assert!(dropped > 100, "{dropped} were dropped");
+    assert_eq!(world.missing().len() as u64, dropped);
+    // Exactly those are sent, and none that was delivered.
+    assert_eq!(world.heal() as u64, dropped);
+    check_all(&world);
+    assert_eq!(world.received.len(), 400);
+}
+
+#[test]
 fn beyond_the_threshold_alert_loses_nothing() {
     let mut world = World::new(Limits { disk_buffer_max_events: 1_000, ..small() }, 10);
     world.mood = Mood::Down;
