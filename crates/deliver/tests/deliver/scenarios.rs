@@ -152,6 +152,28 @@ fn a_key_that_fails_alone_waits_alone_and_is_set_aside_after_an_hour() {
 }
 
 #[test]
+fn a_key_that_fails_alone_does_not_fill_the_memory_for_ever() {
+    let mut world = World::new(small(), 16);
+    world.poison_keys.insert("alloc-0".to_owned(), 500);
+    world.seal(&["alloc-0", "alloc-1"]);
+    world.pass(Span::from_secs(10));
+    world.seal(&["alloc-2"]);
+    world.pass(Span::from_secs(600));
+    // More events of the key than there is room for, and then others.
+    for _ in 0..150 {
+        world.seal(&["alloc-0"]);
+    }
+    seal(&mut world, 50, 1);
+    (0..50).for_each(|_| world.seal(&["alloc-5"]));
+    world.pass(Span::from_secs(4 * 3_600));
+    assert!(world.missing().iter().all(|place| world.disk.dead.contains_key(place)), "only the key is missing");
+    assert_eq!((world.sink.lag(world.due), world.sink.dead().len()), (0, 201));
+    world.poison_keys.clear();
+    assert_eq!(world.heal(), 201);
+    check_all(&world);
+}
+
+#[test]
 fn one_key_alone_is_never_set_aside() {
     let mut world = World::new(small(), 8);
     world.poison_keys.insert("alloc-3".to_owned(), 500);
