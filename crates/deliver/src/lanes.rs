@@ -127,6 +127,13 @@ impl Lanes {
         item
     }
 
+    /// Remembers that the lane failed alone before the event that is first now.
+    pub(crate) fn suspect(&mut self, order: &Arc<str>, alone: u32, since: Option<Instant>) {
+        if let Some(lane) = self.lanes.get_mut(order) {
+            (lane.alone, lane.alone_since) = (alone, since);
+        }
+    }
+
     /// Enters the lane where it belongs: among those that may send, or among those that wait; or removes it.
     fn enter(&mut self, order: &Arc<str>) {
         let Some(lane) = self.lanes.get_mut(order) else { return };

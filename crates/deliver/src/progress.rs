@@ -76,7 +76,8 @@ pub struct Attempt {
 pub struct Changes {
     pub progress: Progress,
     pub dead: BTreeMap<Place, Option<DeadLetter>>,
-    pub attempts: Vec<Attempt>,
+    /// The last attempts, if there were new ones.
+    pub attempts: Option<Vec<Attempt>>,
 }
 
 /// What was stored for a sink.

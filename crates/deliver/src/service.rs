@@ -14,7 +14,7 @@ use crate::transport::Transport;
 use leasehold_model::Instant;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -23,10 +23,15 @@ use tokio::task::{AbortHandle, JoinHandle};
 
 /// How often progress is written. A crash repeats what was delivered since.
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
+/// How long new records are collected before the sinks are told.
+const TELL_EVERY: Duration = Duration::from_millis(2);
 /// How many sinks read the journal at the same time.
 const READERS_MAX: usize = 4;
 /// How long requests in flight have to end when the service stops.
 const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// In the place of a counter of due events: the journal has not been read up to its head.
+pub(crate) const NEVER: u64 = u64::MAX;
 
 /// The daemon's time. It never goes backwards.
 pub trait Clock: Send + Sync + 'static {
@@ -55,8 +60,10 @@ pub struct Parts {
 pub(crate) struct Running {
     pub(crate) spec: SinkSpec,
     pub(crate) sink: Mutex<Sink>,
-    /// Something other than a record has changed: a job added events, or the service stops.
+    /// Something has changed: events have become due, a job added some, or the service stops.
     pub(crate) nudge: Notify,
+    /// The counter of due events when the journal was last read up to its head.
+    pub(crate) due_read: AtomicU64,
     pub(crate) stopping: AtomicBool,
     /// Its task is no more.
     pub(crate) ended: AtomicBool,
@@ -86,12 +93,13 @@ pub(crate) struct Shared {
     opened: Opened,
     runtime: Handle,
     sinks: Mutex<BTreeMap<SinkId, Arc<Running>>>,
-    /// Tasks that wait for records, and what wakes them.
-    pub(crate) waiting: AtomicUsize,
-    pub(crate) news: Notify,
+    /// There are new records of which the sinks have not been told.
+    is_rung: AtomicBool,
+    bell: Notify,
     /// One commit at a time.
     commits: Mutex<()>,
-    committer: Mutex<Option<AbortHandle>>,
+    /// What runs while there are sinks: the one that writes, and the one that listens.
+    helpers: Mutex<Vec<AbortHandle>>,
 }
 
 /// Why something cannot be done for a sink.
@@ -152,10 +160,11 @@ impl Deliveries {
             opened,
             runtime,
             sinks: Mutex::default(),
-            waiting: AtomicUsize::new(0),
-            news: Notify::new(),
+            // Nobody listens while there is no sink.
+            is_rung: AtomicBool::new(true),
+            bell: Notify::new(),
             commits: Mutex::default(),
-            committer: Mutex::default(),
+            helpers: Mutex::default(),
         }))
     }
 
@@ -181,6 +190,7 @@ impl Deliveries {
             spec,
             sink: Mutex::new(sink),
             nudge: Notify::new(),
+            due_read: AtomicU64::new(NEVER),
             stopping: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             settled: Mutex::default(),
@@ -195,9 +205,10 @@ impl Deliveries {
             *lock(&running.task) = Some(self.0.runtime.spawn(task));
         }
         sinks.insert(running.spec.id, running);
-        let mut committer = lock(&self.0.committer);
-        if committer.is_none() {
-            *committer = Some(self.0.runtime.spawn(commit_regularly(Arc::clone(&self.0))).abort_handle());
+        let mut helpers = lock(&self.0.helpers);
+        if helpers.is_empty() {
+            helpers.push(self.0.runtime.spawn(commit_regularly(Arc::clone(&self.0))).abort_handle());
+            helpers.push(self.0.runtime.spawn(listen(Arc::clone(&self.0))).abort_handle());
         }
     }
 
@@ -211,10 +222,8 @@ impl Deliveries {
         let mut sinks = lock(&self.0.sinks);
         let Some(running) = sinks.remove(&id) else { return };
         running.end();
-        if sinks.is_empty()
-            && let Some(committer) = lock(&self.0.committer).take()
-        {
-            committer.abort();
+        if sinks.is_empty() {
+            self.0.stop_helpers();
         }
         let shared = Arc::clone(&self.0);
         self.0.runtime.spawn_blocking(move || {
@@ -225,12 +234,13 @@ impl Deliveries {
         });
     }
 
-    /// New records are durable. Costs a few nanoseconds when no sink waits for them.
+    /// New records are durable, and counted as due where they are. Costs a few nanoseconds, except for the first call
+    /// after the sinks were told.
     pub fn wake(&self) {
-        // Pairs with the one in the task: either it sees the new head, or this sees that it waits.
+        // Pairs with the one in `listen`: either it sees the new counters, or this sees that it has to be rung.
         fence(Ordering::SeqCst);
-        if self.0.waiting.load(Ordering::Relaxed) > 0 {
-            self.0.news.notify_waiters();
+        if !self.0.is_rung.load(Ordering::Relaxed) && !self.0.is_rung.swap(true, Ordering::SeqCst) {
+            self.0.bell.notify_one();
         }
     }
 
@@ -311,9 +321,7 @@ impl Deliveries {
     /// Ends all tasks and writes what they did. Requests in flight have two seconds.
     pub async fn stop(&self) {
         let all: Vec<_> = lock(&self.0.sinks).values().cloned().collect();
-        if let Some(committer) = lock(&self.0.committer).take() {
-            committer.abort();
-        }
+        self.0.stop_helpers();
         let mut tasks = Vec::new();
         for running in all {
             running.stopping.store(true, Ordering::SeqCst);
@@ -375,6 +383,11 @@ impl Shared {
         (self.fresh(spec), restarted)
     }
 
+    fn stop_helpers(&self) {
+        lock(&self.helpers).drain(..).for_each(|helper| helper.abort());
+        self.is_rung.store(true, Ordering::SeqCst);
+    }
+
     /// Writes what has changed. Blocks.
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         let _one = lock(&self.commits);
@@ -392,6 +405,22 @@ impl Shared {
             }
         }
         written
+    }
+}
+
+/// Tells the sinks for which something has become due.
+async fn listen(shared: Arc<Shared>) {
+    loop {
+        shared.is_rung.store(false, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let all: Vec<_> = lock(&shared.sinks).values().cloned().collect();
+        for running in all {
+            if running.due_read.load(Ordering::SeqCst) != shared.source.due(&running.spec) {
+                running.nudge.notify_one();
+            }
+        }
+        shared.bell.notified().await;
+        tokio::time::sleep(TELL_EVERY).await;
     }
 }
 

@@ -8,11 +8,13 @@ use crate::lanes::{JobNo, Lanes, Origin};
 use crate::limits::{ATTEMPTS_KEPT, DEAD_LETTERS_MAX, Limits, OnOverflow, RANGES_MAX};
 use crate::message::Message;
 use crate::outcome::{Meaning, Outcome, backoff};
-use crate::progress::{Attempt, Changes, Counters, DeadLetter, Progress, Stored};
+use crate::progress::{Attempt, Changes, DeadLetter, Progress, Stored};
 use crate::ranges::Ranges;
 use leasehold_model::{Instant, Span};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+
+mod facts;
 
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
@@ -76,6 +78,7 @@ pub struct Sink {
     settled: Vec<(JobNo, Place, bool)>,
     disabled: bool,
     changed: bool,
+    has_new_attempts: bool,
     /// Events that had not been read when `due` was counted, the counter then, and how many were read since.
     unread: u64,
     due_then: u64,
@@ -106,6 +109,7 @@ impl Sink {
             settled: Vec::new(),
             disabled: false,
             changed: false,
+            has_new_attempts: false,
             unread: 0,
             due_then: 0,
             read_since: 0,
@@ -150,8 +154,11 @@ impl Sink {
     /// Where to read on and about how many events, if there is room.
     pub fn wants(&self) -> Option<(u64, usize)> {
         let room = self.limits.buffer_size.saturating_sub(self.lanes.len());
-        let full = room == 0 || self.lanes.bytes() >= self.limits.buffer_bytes || self.disabled;
-        (!full).then_some((self.read_next, room))
+        (!self.disabled && !self.is_full()).then_some((self.read_next, room))
+    }
+
+    fn is_full(&self) -> bool {
+        self.lanes.len() >= self.limits.buffer_size || self.lanes.bytes() >= self.limits.buffer_bytes
     }
 
     /// Takes the events of the records from where [`Sink::wants`] said, up to `next`.
@@ -251,6 +258,7 @@ impl Sink {
         random: u64,
     ) -> Verdict {
         let order = self.lanes.land(place);
+        let is_full = self.is_full();
         let (successes, limits) = (self.successes, self.limits.clone());
         let asked = outcome.retry_after().map(|wait| wait.min(limits.retry_after_max)).unwrap_or(Span::ZERO);
         let wait = |failures| backoff(limits.backoff_base, limits.backoff_max, failures, random).max(asked);
@@ -259,11 +267,18 @@ impl Sink {
         // Others succeeded since this was sent, or since this key failed before: then it is the key that fails.
         let others_succeed = successes > lane.successes_then.unwrap_or(flight.successes).min(flight.successes);
         lane.successes_then = Some(successes);
-        if others_succeed && self.outage.is_none() && !outcome.is_throttled() {
+        // Once the memory is full of such keys there is no other left to succeed.
+        let is_crowded = lane.alone > 0 && is_full && outcome.status().is_some();
+        let is_alone = (others_succeed && self.outage.is_none()) || (is_crowded && (is_probe || self.outage.is_none()));
+        if is_alone && !outcome.is_throttled() {
+            self.outage = None;
             lane.alone = lane.alone.saturating_add(1);
             let since = *lane.alone_since.get_or_insert(now);
             if lane.alone >= limits.key_attempts && now.since(since) >= limits.key_time {
+                let (alone, since) = (lane.alone, lane.alone_since);
                 self.bury(place, outcome, now);
+                // The next event of the key has one attempt: it may be the key and not the event.
+                self.lanes.suspect(&order, alone, since);
                 return Verdict::Dead;
             }
             let until = now.saturating_add(wait(lane.alone));
@@ -351,6 +366,7 @@ impl Sink {
         if outcome.meaning() != Meaning::Delivered {
             self.last_error = Some(outcome.reason());
         }
+        self.has_new_attempts = true;
         self.changed = true;
     }
 
@@ -453,63 +469,17 @@ impl Sink {
         done.truncate(RANGES_MAX);
         let progress = Progress { done, ..self.progress.clone() };
         let dead = std::mem::take(&mut self.changed_dead);
-        Some(Changes { progress, dead, attempts: self.attempts.iter().cloned().collect() })
+        let has_new_attempts = std::mem::take(&mut self.has_new_attempts);
+        let attempts = has_new_attempts.then(|| self.attempts.iter().cloned().collect());
+        Some(Changes { progress, dead, attempts })
     }
 
     /// The changes could not be written: they are part of the next ones.
     pub fn not_written(&mut self, changes: Changes) {
         self.changed = true;
+        self.has_new_attempts |= changes.attempts.is_some();
         for (place, letter) in changes.dead {
             self.changed_dead.entry(place).or_insert(letter);
         }
-    }
-
-    pub fn disable(&mut self) {
-        self.disabled = true;
-    }
-    pub fn is_disabled(&self) -> bool {
-        self.disabled
-    }
-    pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
-        self.attempts.iter()
-    }
-    pub fn counters(&self) -> Counters {
-        self.progress.counters
-    }
-    pub fn dropped(&self) -> &Ranges {
-        &self.progress.dropped
-    }
-    pub fn dead(&self) -> &BTreeSet<Place> {
-        &self.dead
-    }
-    /// Events and their bytes in memory.
-    pub fn in_memory(&self) -> (usize, usize) {
-        (self.lanes.len(), self.lanes.bytes())
-    }
-    pub fn read_next(&self) -> u64 {
-        self.read_next
-    }
-    /// Whether the memory queue is filled to 80 %.
-    pub fn is_memory_high(&self) -> bool {
-        let (events, bytes) = self.in_memory();
-        events * 10 >= self.limits.buffer_size * 8 || bytes * 10 >= self.limits.buffer_bytes * 8
-    }
-    /// When the oldest event happened that is not delivered.
-    pub fn oldest(&self) -> Option<Instant> {
-        self.lanes.outstanding().next().map(|(_, _, item)| item.message.time)
-    }
-    /// Places that wait to be delivered by themselves.
-    pub fn pending(&self) -> impl Iterator<Item = Place> {
-        self.lanes.outstanding().map(|(place, ..)| place)
-    }
-    /// Until when the sink as a whole waits.
-    pub fn backs_off_until(&self) -> Option<Instant> {
-        self.outage.as_ref().map(|outage| outage.until)
-    }
-    pub fn last_error(&self) -> Option<&str> {
-        self.last_error.as_deref()
-    }
-    pub fn last_success(&self) -> Option<Instant> {
-        self.last_success
     }
 }

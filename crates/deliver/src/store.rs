@@ -272,8 +272,10 @@ impl Store {
                 let key = sink.0.to_le_bytes();
                 let body = self.seal.sealed(PROGRESS.name(), &key, &json(&changed.progress));
                 progress.insert(sink.0, &*body).map_err(failed)?;
-                let body = self.seal.sealed(ATTEMPTS.name(), &key, &json(&changed.attempts));
-                attempts.insert(sink.0, &*body).map_err(failed)?;
+                if let Some(last) = &changed.attempts {
+                    let body = self.seal.sealed(ATTEMPTS.name(), &key, &json(last));
+                    attempts.insert(sink.0, &*body).map_err(failed)?;
+                }
                 for (place, letter) in &changed.dead {
                     let at = (sink.0, place.sequence, place.position);
                     match letter {

@@ -4,15 +4,15 @@ use crate::event::{Place, SinkSpec};
 use crate::limits::OnOverflow;
 use crate::message::Message;
 use crate::outcome::Outcome;
-use crate::service::{Running, Shared, lock};
+use crate::service::{NEVER, Running, Shared, lock};
 use crate::sink::{Next, Verdict};
 use crate::source::SourceError;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use leasehold_model::Instant;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant as Moment;
 
@@ -21,8 +21,9 @@ const PAGE: usize = 1_000;
 /// A page with fewer events than this is followed by a pause, so that events are read together.
 const SMALL_PAGE: usize = 64;
 const PAUSE: Duration = Duration::from_millis(5);
-/// How often a sink reads records that contain nothing for it, to move its cursor; how often one that drops looks at
-/// its lag; and how soon the journal is read again after an error.
+/// How often a sink reads records that contain nothing for it, to move its cursor.
+const IDLE_EVERY: Duration = Duration::from_secs(10);
+/// How often a sink that drops looks at its lag, and how soon the journal is read again after an error.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The longest time that a task sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(300);
@@ -43,32 +44,12 @@ struct Task {
     /// When it was read last, and when it may be read again.
     read_last: Moment,
     read_after: Moment,
-    /// The counter of due events when the journal was read up to its head.
-    due_read: Option<u64>,
     random: fastrand::Rng,
-}
-
-/// Counts the tasks that wait for records.
-struct Waiting<'a>(&'a Shared);
-
-impl<'a> Waiting<'a> {
-    fn new(shared: &'a Shared) -> Self {
-        shared.waiting.fetch_add(1, Ordering::SeqCst);
-        // Pairs with the one in `wake`.
-        fence(Ordering::SeqCst);
-        Self(shared)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::SeqCst);
-    }
 }
 
 pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
     let (read_last, random) = (Moment::now(), fastrand::Rng::new());
-    let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, due_read: None, random };
+    let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, random };
     task.count().await;
     task.run().await;
     task.running.ended.store(true, Ordering::SeqCst);
@@ -122,14 +103,7 @@ impl Task {
                 if let Some(sleep) = [until, tick].into_iter().flatten().min() {
                     wake_at = wake_at.min(Moment::now() + sleep);
                 }
-                self.read_if_due();
-            }
-            let mut news = pin!(shared.news.notified());
-            let mut waiting = None;
-            if self.reading.is_none() && !is_stopping {
-                news.as_mut().enable();
-                waiting = Some(Waiting::new(&shared));
-                if let Some(at) = self.read_at() {
+                if let Some(at) = self.read_or_wait() {
                     wake_at = wake_at.min(at);
                 }
             }
@@ -141,9 +115,7 @@ impl Task {
                 }
                 () = tokio::time::sleep_until(wake_at) => {}
                 () = running.nudge.notified() => {}
-                () = news, if waiting.is_some() => {}
             }
-            drop(waiting);
             self.drop_excess();
         }
     }
@@ -170,23 +142,26 @@ impl Task {
         }
     }
 
-    /// When to read, if the sink has room and there are records.
-    fn read_at(&self) -> Option<Moment> {
-        let (from, _) = lock(&self.running.sink).wants()?;
-        if from >= self.shared.source.head() {
+    /// Begins to read if the sink has room and it is time. Answers when it will be.
+    fn read_or_wait(&mut self) -> Option<Moment> {
+        if self.reading.is_some() {
             return None;
         }
-        // Records in which there is nothing for this sink are read less often.
-        let is_idle = self.due_read == Some(self.shared.source.due(&self.running.spec));
-        Some(if is_idle { self.read_last + LOOK_EVERY } else { self.read_after })
-    }
-
-    fn read_if_due(&mut self) {
-        let is_due = self.reading.is_none() && self.read_at().is_some_and(|at| at <= Moment::now());
-        if is_due && let Some((from, room)) = lock(&self.running.sink).wants() {
-            let spec = self.running.spec.clone();
-            self.reading = Some(Box::pin(read(Arc::clone(&self.shared), spec, from, room.min(PAGE))));
+        let (from, room) = lock(&self.running.sink).wants()?;
+        // Records in which there is nothing for this sink are read now and then.
+        let is_idle = self.running.due_read.load(Ordering::SeqCst) == self.shared.source.due(&self.running.spec);
+        let at = if is_idle { self.read_last + IDLE_EVERY } else { self.read_after };
+        let now = Moment::now();
+        if at > now {
+            return Some(at);
         }
+        if from >= self.shared.source.head() {
+            self.read_last = now;
+            return Some(now + if is_idle { IDLE_EVERY } else { PAUSE });
+        }
+        let spec = self.running.spec.clone();
+        self.reading = Some(Box::pin(read(Arc::clone(&self.shared), spec, from, room.min(PAGE))));
+        None
     }
 
     /// Takes what was read.
@@ -199,21 +174,22 @@ impl Task {
                 let is_small = messages.len() < SMALL_PAGE;
                 let mut sink = lock(&self.running.sink);
                 sink.read(messages, next);
-                self.due_read = None;
+                let mut due_read = NEVER;
                 if next >= self.shared.source.head() {
                     if due == self.shared.source.due(&self.running.spec) {
                         // Everything has been read: the lag is exact again, whatever was counted.
                         sink.set_unread(0, due);
-                        self.due_read = Some(due);
+                        due_read = due;
                     }
                     if is_small {
                         self.read_after += PAUSE;
                     }
                 }
+                self.running.due_read.store(due_read, Ordering::SeqCst);
             }
             Err(error) => {
                 self.cannot_read(&error);
-                self.due_read = None;
+                self.running.due_read.store(NEVER, Ordering::SeqCst);
                 self.read_after += LOOK_EVERY;
             }
         }

@@ -28,7 +28,7 @@ fn changes(cursor: u64, dead: &[u64]) -> Changes {
     done.add(Place::start_of(cursor + 2), Place { sequence: cursor + 4, position: 3 });
     let progress = Progress { cursor: Place::start_of(cursor), done, dead: dead.len() as u64, ..Progress::new(3) };
     let dead = dead.iter().map(|sequence| (Place::start_of(*sequence), Some(letter(*sequence)))).collect();
-    Changes { progress, dead, attempts: Vec::new() }
+    Changes { progress, dead, attempts: None }
 }
 
 #[test]

@@ -152,6 +152,28 @@ fn a_key_that_fails_alone_waits_alone_and_is_set_aside_after_an_hour() {
 }
 
 #[test]
+fn a_key_that_fails_alone_does_not_fill_the_memory_for_ever() {
+    let mut world = World::new(small(), 16);
+    world.poison_keys.insert("alloc-0".to_owned(), 500);
+    world.seal(&["alloc-0", "alloc-1"]);
+    world.pass(Span::from_secs(10));
+    world.seal(&["alloc-2"]);
+    world.pass(Span::from_secs(600));
+    // More events of the key than there is room for, and then others.
+    for _ in 0..150 {
+        world.seal(&["alloc-0"]);
+    }
+    seal(&mut world, 50, 1);
+    (0..50).for_each(|_| world.seal(&["alloc-5"]));
+    world.pass(Span::from_secs(4 * 3_600));
+    assert!(world.missing().iter().all(|place| world.disk.dead.contains_key(place)), "only the key is missing");
+    assert_eq!((world.sink.lag(world.due), world.sink.dead().len()), (0, 201));
+    world.poison_keys.clear();
+    assert_eq!(world.heal(), 201);
+    check_all(&world);
+}
+
+#[test]
 fn one_key_alone_is_never_set_aside() {
     let mut world = World::new(small(), 8);
     world.poison_keys.insert("alloc-3".to_owned(), 500);
@@ -183,6 +205,40 @@ fn a_key_that_fails_does_not_let_the_cursor_hide_what_is_done() {
     world.drain(HOUR);
     check_all(&world);
     assert_eq!(world.received.len(), 1_501);
+}
+
+#[test]
+fn one_event_that_is_done_between_two_that_are_not_is_remembered() {
+    let mut world = World::new(small(), 14);
+    world.poison_keys.insert("alloc-0".to_owned(), 500);
+    world.seal(&["alloc-0", "alloc-1", "alloc-0", "alloc-2", "alloc-3", "alloc-0"]);
+    world.pass(Span::from_secs(5));
+    world.crash();
+    world.pass(Span::from_secs(5));
+    assert_eq!(world.received.len(), 3, "what was delivered is not sent again");
+    world.poison_keys.clear();
+    world.drain(HOUR);
+    check_all(&world);
+    assert_eq!(world.received.len(), 6);
+}
+
+#[test]
+fn what_is_in_flight_is_not_dropped() {
+    let limits = Limits { disk_buffer_max_events: 50, on_overflow: OnOverflow::Drop, ..small() };
+    let mut world = World::new(limits, 15);
+    world.mood = Mood::Slow;
+    for _ in 0..10 {
+        seal(&mut world, 40, 20);
+        world.pass(SECOND);
+    }
+    world.drain(HOUR);
+    let dropped = world.sink.counters().dropped;
+    assert!(dropped > 100, "{dropped} were dropped");
+    assert_eq!(world.missing().len() as u64, dropped);
+    // Exactly those are sent, and none that was delivered.
+    assert_eq!(world.heal() as u64, dropped);
+    check_all(&world);
+    assert_eq!(world.received.len(), 400);
 }
 
 #[test]

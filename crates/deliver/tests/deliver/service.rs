@@ -94,8 +94,10 @@ async fn events_are_delivered_and_progress_survives_a_stop() {
     world.drained().await;
     // New records, after the task had nothing to do.
     tokio::time::sleep(Duration::from_secs(10)).await;
+    let sealed = tokio::time::Instant::now();
     world.seal(10, 3);
     world.drained().await;
+    assert!(sealed.elapsed() < Duration::from_millis(100), "it was woken");
     assert_eq!((world.received().len(), *script.requests.lock().expect("sound")), (3_010, 3_010));
     assert_eq!(world.deliveries.attempts(ONE).expect("known").len(), 100);
     world.deliveries.stop().await;
@@ -193,6 +195,8 @@ async fn dead_letters_are_listed_and_sent_again() {
     world.seal(1_000, 20);
     world.deliveries.put(spec(1, "https://a/")).expect("added");
     world.until(|status| status.lag_events == 0 && status.dead_letters == 3).await;
+    // A change of the sink loses nothing that was not written yet.
+    world.deliveries.put(spec(1, "https://b/")).expect("changed");
     let letters = world.deliveries.dead_letters(ONE, Place::start_of(4), 10).expect("listed");
     assert_eq!(letters.iter().map(|letter| letter.id.as_str()).collect::<Vec<_>>(), ["evt_50_0", "evt_700_0"]);
     let missing = world.deliveries.retry(ONE, Which::One("evt_4_0".to_owned())).await;

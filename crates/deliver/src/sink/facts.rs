@@ -1,0 +1,56 @@
+//! What can be asked about a sink.
+
+use super::Sink;
+use crate::event::Place;
+use crate::progress::{Attempt, Counters};
+use crate::ranges::Ranges;
+use leasehold_model::Instant;
+use std::collections::BTreeSet;
+
+impl Sink {
+    pub fn is_disabled(&self) -> bool {
+        self.disabled
+    }
+    pub fn attempts(&self) -> impl Iterator<Item = &Attempt> {
+        self.attempts.iter()
+    }
+    pub fn counters(&self) -> Counters {
+        self.progress.counters
+    }
+    pub fn dropped(&self) -> &Ranges {
+        &self.progress.dropped
+    }
+    pub fn dead(&self) -> &BTreeSet<Place> {
+        &self.dead
+    }
+    /// Events and their bytes in memory.
+    pub fn in_memory(&self) -> (usize, usize) {
+        (self.lanes.len(), self.lanes.bytes())
+    }
+    pub fn read_next(&self) -> u64 {
+        self.read_next
+    }
+    /// Whether the memory queue is filled to 80 %.
+    pub fn is_memory_high(&self) -> bool {
+        let (events, bytes) = self.in_memory();
+        events * 10 >= self.limits.buffer_size * 8 || bytes * 10 >= self.limits.buffer_bytes * 8
+    }
+    /// When the oldest event happened that is not delivered.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.lanes.outstanding().next().map(|(_, _, item)| item.message.time)
+    }
+    /// Places that wait to be delivered by themselves.
+    pub fn pending(&self) -> impl Iterator<Item = Place> {
+        self.lanes.outstanding().map(|(place, ..)| place)
+    }
+    /// Until when the sink as a whole waits.
+    pub fn backs_off_until(&self) -> Option<Instant> {
+        self.outage.as_ref().map(|outage| outage.until)
+    }
+    pub fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
+    }
+    pub fn last_success(&self) -> Option<Instant> {
+        self.last_success
+    }
+}
