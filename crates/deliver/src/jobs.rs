@@ -3,7 +3,7 @@
 //! The events go through the same lanes as all others, so an endpoint never gets two events of one key at the same time.
 //! They keep their IDs. Dead and dropped events arrive after later events of their key: that is why they are listed.
 
-use crate::event::{Event, Place, SinkId};
+use crate::event::{Event, Place, SinkId, SinkSpec};
 use crate::message::Message;
 use crate::ranges::Ranges;
 use crate::service::{DeliverError, Deliveries, Running, lock};
@@ -116,7 +116,7 @@ impl Deliveries {
     /// Compares what was due in [since, until) with what was acknowledged. Sends nothing.
     pub async fn plan(&self, id: SinkId, since: Instant, until: Instant) -> Result<Plan, DeliverError> {
         let running = self.running(id)?;
-        let (from, to) = self.window(since, until);
+        let (from, to) = self.window(&running.spec, since, until);
         let (start, end) = (Place::start_of(from), Place::start_of(to));
         // One look at the sink; the journal before `to` does not change.
         let (read_next, in_memory, dead, dropped, done) = {
@@ -146,7 +146,7 @@ impl Deliveries {
         progress: impl FnMut(&Report),
     ) -> Result<Report, DeliverError> {
         let running = self.running(id)?;
-        let (from, to) = self.window(since, until);
+        let (from, to) = self.window(&running.spec, since, until);
         let (start, end) = (Place::start_of(from), Place::start_of(to));
         let ranges = {
             let sink = lock(&running.sink);
@@ -158,8 +158,10 @@ impl Deliveries {
         self.resend(&running, ranges, Choice::Missing, progress).await
     }
 
-    fn window(&self, since: Instant, until: Instant) -> (u64, u64) {
+    /// The records of a time, from those on that are due to the sink at all.
+    fn window(&self, spec: &SinkSpec, since: Instant, until: Instant) -> (u64, u64) {
         let (from, to) = (self.0.source.sequence_at(since), self.0.source.sequence_at(until));
+        let from = from.max(spec.created_at_sequence);
         (from, to.max(from))
     }
 

@@ -257,8 +257,8 @@ impl Daemon {
         let starting = Arc::clone(&app);
         let runtime = tokio::runtime::Handle::current();
         let started = tokio::task::spawn_blocking(move || starting.deliveries.start(&starting, runtime)).await;
-        if let Err(why) = started.unwrap_or_else(|error| Err(error.to_string())) {
-            tracing::error!(why, "events are not delivered; correct this and start again");
+        if let Err(error) = started {
+            tracing::error!(%error, "events are not delivered");
         }
         let deliveries = tokio::spawn(deliveries::watch(Arc::downgrade(&app)));
         let after = self.config.engine.idle_node_after;

@@ -62,16 +62,18 @@ pub(crate) struct DeliveryService {
     key: MacKey,
     secrets: OnceLock<Arc<WebhookSecrets>>,
     started: OnceLock<Instant>,
+    /// Why deliveries could not be started.
+    trouble: OnceLock<String>,
     /// Held while a webhook is made, so that it has its secret before anything is sent.
     pub(crate) making: tokio::sync::Mutex<()>,
 }
 
-/// The time of the engine.
-struct EngineClock(Arc<Cell>);
+/// The time of the engine. The cell publishes to the deliveries, so they must not keep it.
+struct EngineClock(Weak<Cell>);
 
 impl leasehold_deliver::Clock for EngineClock {
     fn now(&self) -> Instant {
-        self.0.time()
+        self.0.upgrade().map_or(Instant(0), |cell| cell.time())
     }
 }
 
@@ -106,6 +108,7 @@ impl DeliveryService {
             key,
             secrets: OnceLock::new(),
             started: OnceLock::new(),
+            trouble: OnceLock::new(),
             making: tokio::sync::Mutex::default(),
         }
     }
@@ -149,8 +152,20 @@ impl DeliveryService {
         }
     }
 
-    /// Starts the deliveries, if they are enabled. Blocks while files are read.
-    pub(crate) fn start(&self, app: &Arc<App>, runtime: Handle) -> Result<(), String> {
+    /// Why deliveries do not run although they are enabled.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.get().map(String::as_str)
+    }
+
+    /// Starts the deliveries, if they are enabled. Blocks while files are read. What is wrong stops nothing else.
+    pub(crate) fn start(&self, app: &Arc<App>, runtime: Handle) {
+        if let Err(why) = self.try_start(app, runtime) {
+            tracing::error!(why, "events are not delivered; correct this and start again");
+            let _ = self.trouble.set(why);
+        }
+    }
+
+    fn try_start(&self, app: &Arc<App>, runtime: Handle) -> Result<(), String> {
         if !self.config.enabled {
             return Ok(());
         }
@@ -171,9 +186,9 @@ impl DeliveryService {
             transport: Arc::new(webhook),
             store,
             opened,
-            clock: Arc::new(EngineClock(Arc::clone(&app.cell))),
+            clock: Arc::new(EngineClock(Arc::downgrade(&app.cell))),
             limits,
-            origin: app.journal.origin().to_owned(),
+            origin: format!("leasehold://{}", app.journal.origin()),
             on_disabled: Arc::new(move |sink| disable(&disabled, sink)),
             runtime,
         });

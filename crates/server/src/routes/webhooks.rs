@@ -64,11 +64,9 @@ pub(super) fn id(sink: SinkNo) -> SinkId {
 /// The running deliveries.
 pub(super) fn running(app: &App) -> Result<&Deliveries, Problem> {
     app.deliveries.running().ok_or_else(|| {
-        let detail = match app.deliveries.config().enabled {
-            true => "Deliveries of events could not be started; the log of the daemon says why.",
-            false => "Deliveries of events are off; an operator turns them on with `accounting.enabled: true`.",
-        };
-        codes::ACCOUNTING_DISABLED.problem(detail)
+        let why = app.deliveries.trouble().map(|why| format!("Deliveries of events could not be started: {why}."));
+        let off = || "Deliveries of events are off; an operator turns them on with `accounting.enabled: true`.".into();
+        codes::ACCOUNTING_DISABLED.problem(why.unwrap_or_else(off))
     })
 }
 
