@@ -358,14 +358,19 @@ impl Sink {
             error,
             took_ns: now.since(flight.at).0,
         };
-        if self.attempts.len() >= ATTEMPTS_KEPT {
-            self.attempts.pop_front();
-        }
-        self.attempts.push_back(attempt);
+        self.remember(attempt);
         self.progress.counters.attempts += 1;
         if outcome.meaning() != Meaning::Delivered {
             self.last_error = Some(outcome.reason());
         }
+    }
+
+    /// Adds to the list of attempts.
+    pub(crate) fn remember(&mut self, attempt: Attempt) {
+        if self.attempts.len() >= ATTEMPTS_KEPT {
+            self.attempts.pop_front();
+        }
+        self.attempts.push_back(attempt);
         self.has_new_attempts = true;
         self.changed = true;
     }
