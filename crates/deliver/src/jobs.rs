@@ -226,21 +226,22 @@ impl Deliveries {
             let mut at = from.sequence;
             while Place::start_of(at) < to {
                 let (events, next) = self.read(running, at, from, to).await?;
-                let (sent, dropped) = {
+                let (sent, dropped, healing) = {
                     let mut sink = lock(&running.sink);
+                    let (start, end) = (Place::start_of(at).max(from), Place::start_of(next).min(to));
+                    let healing = sink.dropped().within(start, end);
                     let chosen = events.into_iter().filter(|event| choice.takes(&sink, event.place()));
                     let messages: Vec<_> = chosen.map(|event| Message::new(event, &self.0.origin)).collect();
                     let of_dropped = |message: &&Message| sink.dropped().contains(message.place);
                     let dropped = messages.iter().filter(of_dropped).count() as u64;
-                    (sink.inject(messages, job), dropped)
+                    (sink.inject(messages, job), dropped, healing)
                 };
                 running.nudge.notify_one();
                 report.sent += sent as u64;
                 self.settle(running, job, sent, &mut report).await?;
                 // Everything was sent in this part, unless only some of it was asked for.
                 if matches!(choice, Choice::Missing | Choice::Everything) {
-                    let (start, end) = (Place::start_of(at).max(from), Place::start_of(next).min(to));
-                    lock(&running.sink).healed(start, end, dropped);
+                    lock(&running.sink).healed(&healing, dropped);
                 }
                 at = next;
                 progress(&report);

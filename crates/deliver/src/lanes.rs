@@ -103,6 +103,13 @@ impl Lanes {
         self.enter(&order);
     }
 
+    /// Makes an event of a job one of another job.
+    pub(crate) fn adopt(&mut self, place: Place, job: JobNo) {
+        if let Some(item) = self.items.get_mut(&place) {
+            item.origin = Origin::Job(job);
+        }
+    }
+
     /// Removes an event, whether it is in flight or not.
     pub(crate) fn remove(&mut self, place: Place) -> Item {
         let item = self.items.remove(&place).expect("an event that is in memory");

@@ -200,10 +200,13 @@ impl Deliveries {
             restarted,
             task: Mutex::default(),
         });
-        if running.spec.enabled {
-            let task = task::run(Arc::clone(&self.0), Arc::clone(&running));
-            *lock(&running.task) = Some(self.0.runtime.spawn(task));
-        }
+        let (shared, its) = (Arc::clone(&self.0), Arc::clone(&running));
+        let task = if running.spec.enabled {
+            self.0.runtime.spawn(task::run(shared, its))
+        } else {
+            self.0.runtime.spawn(async move { task::count(&shared, &its).await })
+        };
+        *lock(&running.task) = Some(task);
         sinks.insert(running.spec.id, running);
         let mut helpers = lock(&self.0.helpers);
         if helpers.is_empty() {
@@ -271,7 +274,7 @@ impl Deliveries {
         self.0.store.dead_letters(id, from, most).map_err(|error| DeliverError::Store(error.to_string()))
     }
 
-    /// Sends one event that says nothing, once, and answers what came of it.
+    /// Sends one event that says nothing, once, and answers what came of it. Also to a sink that is not enabled.
     pub async fn test_event(&self, id: SinkId) -> Result<Attempt, DeliverError> {
         let running = self.running(id)?;
         let now = self.0.clock.now();
@@ -290,7 +293,9 @@ impl Deliveries {
         let error = matches!(outcome, Outcome::Failed(_)).then(|| outcome.reason());
         let took_ns = self.0.clock.now().since(now).0;
         let (event_id, kind) = (message.id, message.kind);
-        Ok(Attempt { at_ns: now.0, event_id, kind, status: outcome.status(), error, took_ns })
+        let attempt = Attempt { at_ns: now.0, event_id, kind, status: outcome.status(), error, took_ns };
+        lock(&running.sink).remember(attempt.clone());
+        Ok(attempt)
     }
 
     /// Lets a sink go on at another record. Events up to a later record count as dropped and can be sent with

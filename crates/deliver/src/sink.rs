@@ -358,14 +358,19 @@ impl Sink {
             error,
             took_ns: now.since(flight.at).0,
         };
-        if self.attempts.len() >= ATTEMPTS_KEPT {
-            self.attempts.pop_front();
-        }
-        self.attempts.push_back(attempt);
+        self.remember(attempt);
         self.progress.counters.attempts += 1;
         if outcome.meaning() != Meaning::Delivered {
             self.last_error = Some(outcome.reason());
         }
+    }
+
+    /// Adds to the list of attempts.
+    pub(crate) fn remember(&mut self, attempt: Attempt) {
+        if self.attempts.len() >= ATTEMPTS_KEPT {
+            self.attempts.pop_front();
+        }
+        self.attempts.push_back(attempt);
         self.has_new_attempts = true;
         self.changed = true;
     }
@@ -407,14 +412,26 @@ impl Sink {
         self.lanes.of_cursor() as u64 + self.unread(due)
     }
 
-    /// Sends these events again for a job. Those that wait to be sent, or have not been read, are left out: they are
-    /// delivered by themselves. Returns how many are sent.
+    /// Sends these events again for a job. Those that wait to be sent anyway, or have not been read, are left out: they
+    /// are delivered by themselves. Those that a job left behind when it was cancelled are taken over. Returns how many
+    /// are sent.
     pub fn inject(&mut self, messages: Vec<Message>, job: JobNo) -> usize {
         let end = Place::start_of(self.read_next);
-        let fit = |message: &Message| message.place < end && self.lanes.get(message.place).is_none();
-        let messages: Vec<_> = messages.into_iter().filter(fit).collect();
-        let sent = messages.len();
-        messages.into_iter().for_each(|message| self.lanes.add(message, Origin::Job(job)));
+        let mut sent = 0;
+        for message in messages.into_iter().filter(|message| message.place < end) {
+            let is_sent = match self.lanes.get(message.place).map(|item| item.origin) {
+                None => {
+                    self.lanes.add(message, Origin::Job(job));
+                    true
+                }
+                Some(Origin::Job(_)) => {
+                    self.lanes.adopt(message.place, job);
+                    true
+                }
+                Some(Origin::Cursor { .. }) => false,
+            };
+            sent += usize::from(is_sent);
+        }
         sent
     }
 
@@ -423,9 +440,9 @@ impl Sink {
         std::mem::take(&mut self.settled)
     }
 
-    /// A job has sent the dropped events in [from, to): so many are no longer missing.
-    pub fn healed(&mut self, from: Place, to: Place, events: u64) {
-        self.progress.dropped.remove(from, to);
+    /// A job has sent everything in these ranges, which were dropped when it began; others may be dropped by now.
+    pub fn healed(&mut self, sent: &Ranges, events: u64) {
+        sent.iter().for_each(|(from, to)| self.progress.dropped.remove(from, to));
         let open = &mut self.progress.counters.dropped_open;
         *open = if self.progress.dropped.is_empty() { 0 } else { open.saturating_sub(events) };
         self.changed = true;

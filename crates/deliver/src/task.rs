@@ -50,10 +50,32 @@ struct Task {
 pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
     let (read_last, random) = (Moment::now(), fastrand::Rng::new());
     let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, random };
-    task.count().await;
+    count(&task.shared, &task.running).await;
     task.run().await;
     task.running.ended.store(true, Ordering::SeqCst);
     task.running.settled_news.notify_waiters();
+}
+
+/// Counts what is due to a sink. Until that is known, the lag is too small.
+pub(crate) async fn count(shared: &Shared, running: &Running) {
+    let cursor = lock(&running.sink).cursor().sequence;
+    let (source, spec) = (Arc::clone(&shared.source), running.spec.clone());
+    let count = move || {
+        let due = source.due(&spec);
+        source.count(&spec, cursor, source.head()).map(|unread| (unread, due))
+    };
+    let Ok(_permit) = shared.readers.acquire().await else { return };
+    match tokio::task::spawn_blocking(count).await {
+        Ok(Ok((unread, due))) => lock(&running.sink).set_unread(unread, due),
+        Ok(Err(error)) => cannot_read(running, &error),
+        Err(_) => {}
+    }
+}
+
+fn cannot_read(running: &Running, error: &SourceError) {
+    if lock(&running.source_error).replace(error.to_string()).is_none() {
+        tracing::warn!(sink = running.spec.id.0, %error, "deliveries of a sink wait");
+    }
 }
 
 async fn send(shared: Arc<Shared>, running: Arc<Running>, message: Arc<Message>, now: Instant) -> (Place, Outcome) {
@@ -120,28 +142,6 @@ impl Task {
         }
     }
 
-    /// Counts what was due when the task began. Until that is known, the lag is too small.
-    async fn count(&mut self) {
-        let cursor = lock(&self.running.sink).cursor().sequence;
-        let (source, spec) = (Arc::clone(&self.shared.source), self.running.spec.clone());
-        let count = move || {
-            let due = source.due(&spec);
-            source.count(&spec, cursor, source.head()).map(|unread| (unread, due))
-        };
-        let Ok(_permit) = self.shared.readers.acquire().await else { return };
-        match tokio::task::spawn_blocking(count).await {
-            Ok(Ok((unread, due))) => lock(&self.running.sink).set_unread(unread, due),
-            Ok(Err(error)) => self.cannot_read(&error),
-            Err(_) => {}
-        }
-    }
-
-    fn cannot_read(&self, error: &SourceError) {
-        if lock(&self.running.source_error).replace(error.to_string()).is_none() {
-            tracing::warn!(sink = self.running.spec.id.0, %error, "deliveries of a sink wait");
-        }
-    }
-
     /// Begins to read if the sink has room and it is time. Answers when it will be.
     fn read_or_wait(&mut self) -> Option<Moment> {
         if self.reading.is_some() {
@@ -188,7 +188,7 @@ impl Task {
                 self.running.due_read.store(due_read, Ordering::SeqCst);
             }
             Err(error) => {
-                self.cannot_read(&error);
+                cannot_read(&self.running, &error);
                 self.running.due_read.store(NEVER, Ordering::SeqCst);
                 self.read_after += LOOK_EVERY;
             }

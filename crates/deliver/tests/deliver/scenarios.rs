@@ -277,6 +277,24 @@ fn beyond_the_threshold_drop_counts_what_it_skips_and_reconcile_heals_it() {
 }
 
 #[test]
+fn a_reconciliation_that_was_cancelled_leaves_nothing_behind_that_a_crash_could_lose() {
+    let limits = Limits { disk_buffer_max_events: 10, on_overflow: OnOverflow::Drop, ..small() };
+    let mut world = World::new(limits, 17);
+    world.mood = Mood::Down;
+    seal(&mut world, 40, 5);
+    world.pass(SECOND);
+    world.mood = Mood::Up;
+    world.drain(HOUR);
+    assert_eq!(world.missing().len(), 30);
+    // The first job gives its events to the sink and is cancelled; the second one must wait for them.
+    world.mood = Mood::Slow;
+    world.heal_and_cancel();
+    assert_eq!(world.heal(), 30);
+    world.crash();
+    assert_eq!((world.heal(), world.missing().len()), (0, 0));
+}
+
+#[test]
 fn dead_letters_have_a_limit_and_become_dropped_events() {
     let mut world = World::new(Limits::default(), 12);
     world.mood = Mood::Status(404);

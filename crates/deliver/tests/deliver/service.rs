@@ -176,6 +176,7 @@ async fn gone_is_reported_and_the_sink_goes_on_when_it_is_enabled_again() {
     world.deliveries.put(off).expect("changed");
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(world.received().is_empty() && !world.status().enabled);
+    assert_eq!(world.status().lag_events, 20);
     world.deliveries.put(spec(1, "https://a/")).expect("changed");
     world.drained().await;
     assert_eq!(world.received().len(), 20);
@@ -336,6 +337,7 @@ async fn a_test_event_is_sent_once_and_sinks_have_a_limit() {
     let attempt = world.deliveries.test_event(ONE).await.expect("sent");
     assert_eq!((attempt.status, attempt.kind.as_str()), (Some(500), "leasehold.test"));
     assert_eq!(*script.requests.lock().expect("sound"), 1);
+    assert_eq!(world.deliveries.attempts(ONE).expect("known"), [attempt]);
     for id in 2..=1_000 {
         let mut off = spec(id, "https://a/");
         off.enabled = false;

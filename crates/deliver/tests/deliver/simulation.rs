@@ -24,7 +24,7 @@ fn run(seed: u64) {
     world.latency = Span::from_millis(random.u64(1..500));
     let keys: Vec<_> = (0..random.u64(1..30)).map(|key| format!("alloc-{key}")).collect();
     for _ in 0..random.u32(10..60) {
-        match random.u8(0..10) {
+        match random.u8(0..13) {
             0..=4 => {
                 for _ in 0..random.u32(1..80) {
                     let count = if random.u8(0..4) == 0 { random.usize(0..4) } else { 1 };
@@ -39,6 +39,9 @@ fn run(seed: u64) {
                 world.mood = *random.choice(&moods).expect("some");
             }
             7 => world.crash(),
+            10 => world.is_disk_full = random.bool(),
+            11 => world.heal_and_cancel(),
+            12 if world.mood == Mood::Up && world.poison_keys.is_empty() => drop(world.heal()),
             8 => {
                 let status = *random.choice(&[404, 400, 301, 422, 500]).expect("some");
                 if random.bool() {
@@ -65,6 +68,7 @@ fn run(seed: u64) {
         }
     }
     // Everything is repaired.
+    world.is_disk_full = false;
     world.mood = Mood::Up;
     world.poison.clear();
     world.poison_keys.clear();

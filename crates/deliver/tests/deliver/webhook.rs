@@ -2,10 +2,11 @@
 
 use crate::receiver::{Receiver, Reply};
 use crate::source::{self, START, event, spec};
+use leasehold_deliver::{Deliveries, Parts, Shown, Store, Webhook};
 use leasehold_deliver::{
     Guard, Limits, Message, Outcome, SignatureKind, Signer, SinkId, SinkSpec, Transport, WebhookSecrets,
 };
-use leasehold_deliver::{Shown, Webhook};
+use leasehold_journal::Secret;
 use leasehold_model::{Instant, Span};
 use std::sync::Arc;
 
@@ -144,4 +145,79 @@ async fn certificates_are_checked_for_the_name() {
     let strange = world(loopback(), SignatureKind::Hmac, None);
     assert!(strange.error(&url).await.contains("TLS"));
     assert_eq!(receiver.taken().len(), 2);
+}
+
+/// The whole way: service, signatures, connections, and an endpoint that misbehaves.
+#[tokio::test]
+async fn everything_arrives_in_order_over_real_connections() {
+    // An event out of order would never be followed by the one that is missing.
+    let whole = tokio::time::timeout(std::time::Duration::from_secs(120), misbehave_and_recover());
+    whole.await.expect("all events in order");
+}
+
+async fn misbehave_and_recover() {
+    const EVENTS: u64 = 400;
+    const KEYS: u64 = 7;
+    let receiver = Receiver::start(None).await;
+    let World { _folder, webhook, .. } = world(loopback(), SignatureKind::Hmac, None);
+    let source = source::memory();
+    (0..EVENTS).for_each(|sequence| source.seal(&[&format!("alloc-{}", sequence % KEYS)]));
+    let fast = Span::from_millis(1);
+    let limits = Limits { backoff_base: fast, backoff_max: fast, retry_after_max: fast, ..Limits::default() };
+    let key = Secret::new([1; 32]).books().clone();
+    let deliveries = Deliveries::start(Parts {
+        source,
+        transport: Arc::new(webhook),
+        store: Store::in_memory(&key).expect("made"),
+        opened: leasehold_deliver::Opened::New,
+        clock: Arc::new(source::TestClock(tokio::time::Instant::now())),
+        limits,
+        origin: "leasehold://test".to_owned(),
+        on_disabled: Arc::new(|_| {}),
+        runtime: tokio::runtime::Handle::current(),
+    });
+    deliveries.put(spec(1, &receiver.url("/"))).expect("added");
+    let replies = [
+        Reply { status: 500, ..Reply::default() },
+        Reply { status: 429, retry_after: Some("1"), ..Reply::default() },
+        Reply { closes: true, ..Reply::default() },
+        Reply { hangs: true, ..Reply::default() },
+    ];
+    // Each in turn for a few requests, then all is well again.
+    let mut taken = Vec::new();
+    for reply in replies {
+        receiver.reply(reply);
+        while taken.len() < 5 {
+            tokio::task::yield_now().await;
+            taken.extend(receiver.taken());
+        }
+        taken.clear();
+        receiver.reply(Reply::default());
+        while taken.len() < 40 {
+            tokio::task::yield_now().await;
+            taken.extend(receiver.taken());
+        }
+        taken.clear();
+    }
+    // From the beginning, so that what arrives can be compared with what was due.
+    deliveries.restart_at(ONE, 0).await.expect("moved");
+    let mut next = vec![0; usize::try_from(KEYS).expect("few")];
+    let mut distinct = std::collections::BTreeSet::new();
+    while deliveries.status()[0].lag_events > 0 || (distinct.len() as u64) < EVENTS {
+        tokio::task::yield_now().await;
+        for request in receiver.taken() {
+            let id = request.header("webhook-id");
+            let sequence: u64 = id["evt_".len()..id.len() - "_0".len()].parse().expect("a number");
+            // One that was on its way may still arrive; after that each key comes in order, from its first event.
+            let key = usize::try_from(sequence % KEYS).expect("few");
+            if sequence <= next[key] * KEYS + sequence % KEYS {
+                next[key] = next[key].max(sequence / KEYS + 1);
+                distinct.insert(sequence);
+            }
+        }
+    }
+    let status = deliveries.status().remove(0);
+    assert_eq!((distinct.len() as u64, status.dead_letters, status.counters.dropped), (EVENTS, 0, 0));
+    assert!(status.counters.failures >= 4);
+    deliveries.stop().await;
 }

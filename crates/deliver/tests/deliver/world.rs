@@ -75,6 +75,9 @@ pub(crate) struct World {
     pub(crate) requests: u64,
     pub(crate) most_in_memory: (usize, usize),
     pub(crate) disabled: bool,
+    /// Nothing can be written.
+    pub(crate) is_disk_full: bool,
+    job: u64,
     pub(crate) latency: Span,
 }
 
@@ -104,6 +107,8 @@ impl World {
             requests: 0,
             most_in_memory: (0, 0),
             disabled: false,
+            is_disk_full: false,
+            job: 0,
             latency: Span::from_millis(5),
         }
     }
@@ -274,6 +279,9 @@ impl World {
     pub(crate) fn commit(&mut self) {
         self.committed_at = self.now;
         if let Some(changes) = self.sink.changes() {
+            if self.is_disk_full {
+                return self.sink.not_written(changes);
+            }
             self.disk.write(changes);
             let progress = self.disk.progress.as_ref().expect("just written");
             // Only the neighbourhood of the cursor is new each time; all is checked at the end.
@@ -306,29 +314,48 @@ impl World {
         self.sink.set_unread(unread, self.due);
     }
 
+    /// Dead and dropped events.
+    fn set_aside(&self) -> Vec<Place> {
+        let (dead, dropped) = (self.sink.dead(), self.sink.dropped());
+        let all = self.places(0, self.journal.len() as u64).into_iter();
+        all.filter(|place| dead.contains(place) || dropped.contains(*place)).collect()
+    }
+
+    /// Gives events to the sink to send again, as a new job.
+    fn inject(&mut self, page: &[Place]) -> usize {
+        self.job += 1;
+        self.jobs.extend(page);
+        let messages: Vec<_> = page.iter().map(|place| self.message(*place)).collect();
+        self.sink.inject(messages, self.job)
+    }
+
+    /// A reconciliation that is cancelled as soon as it has begun.
+    pub(crate) fn heal_and_cancel(&mut self) {
+        let missing = self.set_aside();
+        self.inject(&missing[..missing.len().min(50)]);
+    }
+
     /// Sends dead and dropped events again, as the jobs of the service do.
     pub(crate) fn heal(&mut self) -> usize {
-        let dropped = self.sink.dropped().clone();
-        let all = self.places(0, self.journal.len() as u64);
-        let missing: Vec<_> =
-            all.into_iter().filter(|place| self.sink.dead().contains(place) || dropped.contains(*place)).collect();
         let (mut sent, mut from) = (0, Place::default());
-        for page in missing.chunks(500) {
-            self.jobs.extend(page);
-            let messages: Vec<_> = page.iter().map(|place| self.message(*place)).collect();
-            let expected = self.sink.inject(messages, 1);
+        let missing = self.set_aside();
+        let end = Place::start_of(self.journal.len() as u64);
+        let pages = missing.chunks(500);
+        let last = pages.len().saturating_sub(1);
+        for (number, page) in pages.enumerate() {
+            let to = if number == last { end } else { page[page.len() - 1].after() };
+            let dropped = self.sink.dropped().within(from, to);
+            let expected = self.inject(page);
             sent += expected;
-            let mut settled = Vec::new();
-            while settled.len() < expected {
+            let mut settled = 0;
+            while settled < expected {
                 self.pass(SECOND);
-                settled.extend(self.sink.take_settled());
+                settled += self.sink.take_settled().iter().filter(|(job, ..)| *job == self.job).count();
             }
             let of_dropped = page.iter().filter(|place| dropped.contains(**place)).count();
-            let to = page[page.len() - 1].after();
-            self.sink.healed(from, to, of_dropped as u64);
+            self.sink.healed(&dropped, of_dropped as u64);
             from = to;
         }
-        self.sink.healed(from, Place::start_of(self.journal.len() as u64), 0);
         self.commit();
         sent
     }
