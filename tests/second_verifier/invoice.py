@@ -84,8 +84,8 @@ def one(records: Iterable[Sealed], what: str) -> Sealed:
 def open_file(data: bytes, trust: v.Trust) -> tuple[Bill, bool]:
     """Rules 1 to 3: form, checkpoint, signatures and the multiproof."""
     file = parse(data)
-    checkpoint, pinned = check_checkpoint(file.checkpoint, trust)
     check_signatures(file.framed)
+    checkpoint, pinned = check_checkpoint(file, trust)
     check_multiproof(file, checkpoint)
     invoice = one((r for r in file.records if r.kind == ISSUED and r.body["number"] == file.number), "the invoice")
     if invoice.tenant is None:
@@ -293,7 +293,7 @@ def check_bill(bill: Bill, fold: Fold) -> None:
             fold.entry(r)
     b = bill.invoice.body
     entries = [r for r in fold.books.by_record if r.sequence < bill.invoice.sequence]
-    fold.books.check_pools(fold.tenant.projects, fold.tenant.instances)
+    fold.books.check_pools(bill.month, fold.tenant.projects, fold.tenant.instances)
     fold.drain()
     bill.failures += check_invoice(bill.invoice, sums_of(entries, bill.month, b["currency"]), fold.tenant.taxes)
     for r in bill.applied:
@@ -420,7 +420,7 @@ def verify_invoice(data: bytes, trust_text: str | bytes, earlier: Iterable[bytes
     try:
         bill, pinned = open_file(data, trust)
         if not pinned:
-            not_proved.append("that others see the same journal: the checkpoint is not the pinned one")
+            not_proved.append("that others see the same journal: the file does not lead to a pinned checkpoint")
         check_bill_alone(bill)
         others = []
         for raw in earlier:

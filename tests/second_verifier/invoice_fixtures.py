@@ -147,9 +147,9 @@ class Journal:
         tenant, common = self.states(begin)
         return self.file(number, sequences, common.encode(), tenant.encode(), Nodes().encode())
 
-    def file(self, number: int, sequences: Iterable[int], *lists: bytes) -> bytes:
+    def file(self, number: int, sequences: Iterable[int], *lists: bytes, growth: bytes = b"\0") -> bytes:
         note = self.checkpoint()
-        out = b"leasehold-invoice-proof v1\n\1" + varint(number) + varint(len(note)) + note
+        out = b"leasehold-invoice-proof v1\n\1" + varint(number) + varint(len(note)) + note + growth
         known, before = set(), -2
         for n in sorted(sequences):
             out += varint(len(self.raw[n]) * 4) + self.raw[n]

@@ -229,10 +229,15 @@ class Books:
                         out[(r.project, r.body["currency"]), key] += usage
         return out
 
-    def check_pools(self, own_projects: Iterable[int], own_instances: Container[int] = ()) -> None:
-        """Where the owner is of this tenant, its pool is what was posted for the control plane."""
+    def check_pools(self, of: int, own_projects: Iterable[int], own_instances: Container[int] = ()) -> None:
+        """Where the owner is of this tenant, its pool is what was posted for the control plane in the month.
+
+        Shares of the month before can lie in the range, too: what they divide is in the file of that month.
+        """
         own = set(own_projects)
         for (instance, month, currency), records in self.shares.items():
+            if month != of:
+                continue
             owner = records[0].body["owner"]
             mine = [r for r in records if r.project == owner]
             if not mine:

@@ -15,7 +15,8 @@ from records import Sealed, decode
 from verify import Malformed, Reader, sha256
 
 FIRST_LINE = b"leasehold-invoice-proof v1\n"
-MAX_CHECKPOINT, MAX_RECORD = 1_048_576, 262_112
+MAX_CHECKPOINT, MAX_RECORD, MAX_GROWTH = 1_048_576, 262_112, 63
+ROTATED = 4
 
 
 @dataclass
@@ -27,9 +28,18 @@ class Framed:
 
 
 @dataclass
+class Growth:
+    """What leads from an earlier size of the journal to the checkpoint."""
+    size: int
+    root: bytes
+    hashes: list[bytes]
+
+
+@dataclass
 class ProofFile:
     number: tuple[int, int]  # series and number
     checkpoint: bytes
+    growth: Optional[Growth]
     framed: list[Framed]
     common: bytes
     tenant: bytes
@@ -38,7 +48,12 @@ class ProofFile:
 
     @property
     def records(self) -> list[Sealed]:
-        return [f.record for f in self.framed]
+        """Those that concern the invoice: all but the key rotations."""
+        return [f.record for f in self.framed if not is_rotation(f.record)]
+
+
+def is_rotation(r: Sealed) -> bool:
+    return r.kind == ROTATED and r.tenant is None
 
 
 def malformed(where: str, why: object) -> Wrong:
@@ -55,6 +70,8 @@ def parse(data: bytes) -> ProofFile:
         number = (v.enum("series", 2)(r)[0], r.varint())
         where = "checkpoint"
         checkpoint = r.take(r.count(0, MAX_CHECKPOINT, "bytes of checkpoint"))
+        where = "earlier size"
+        growth = read_growth(r)
         framed: list[Framed] = []
         last: Optional[Sealed] = None
         while True:
@@ -73,7 +90,15 @@ def parse(data: bytes) -> ProofFile:
     rest = data[r.pos:]
     if len(rest) % 32:
         raise malformed("hashes", f"{len(rest)} bytes, which is not a multiple of 32")
-    return ProofFile(number, checkpoint, framed, *lists, [rest[i:i + 32] for i in range(0, len(rest), 32)])
+    return ProofFile(number, checkpoint, growth, framed, *lists, [rest[i:i + 32] for i in range(0, len(rest), 32)])
+
+
+def read_growth(r: Reader) -> Optional[Growth]:
+    size = r.varint()
+    if size == 0:
+        return None
+    root = r.take(32)
+    return Growth(size, root, [r.take(32) for _ in range(r.count(0, MAX_GROWTH, "hashes"))])
 
 
 def read_record(r: Reader, word: int, last: Optional[Sealed]) -> Framed:
@@ -105,30 +130,84 @@ def check_signatures(framed: list[Framed]) -> None:
                             f"{where}: the signature of {signer.hex()} is false")
 
 
-def check_checkpoint(raw: bytes, trust: v.Trust) -> tuple[v.Checkpoint, bool]:
-    """The checkpoint, and whether it is the one that is pinned."""
+def known_keys(framed: list[Framed], trust: v.Trust) -> list[bytes]:
+    """The keys of the trust file, and those to which they were rotated. The signatures of records fit already."""
+    keys = list(dict.fromkeys(trust.keys))
+    for r in (f.record for f in framed if is_rotation(f.record)):
+        if r.parts.get(10) != list(r.body):
+            raise Wrong("malformed", ("record", str(r.sequence)), "a key rotation that does not name both keys as signers")
+        old, new = r.body
+        if old in keys and new not in keys:
+            keys.append(new)
+    return keys
+
+
+def check_checkpoint(file: ProofFile, trust: v.Trust) -> tuple[v.Checkpoint, bool]:
+    """The checkpoint, and whether it is or continues the one that is pinned."""
     try:
-        c = v.Checkpoint.parse(raw)
+        c = v.Checkpoint.parse(file.checkpoint)
     except Malformed as e:
         raise Wrong("bad_checkpoint", ("file", "checkpoint"), f"checkpoint: {e}") from None
     if c.origin != trust.origin:
         raise Wrong("wrong_origin", ("file", "checkpoint"), f"the checkpoint is of {c.origin!r}, and the trust file of "
                     f"{trust.origin!r}", trust.origin, c.origin)
+    keys = known_keys(file.framed, trust)
     try:
-        signed = [k for k in dict.fromkeys(trust.keys) if c.signed_by(trust.origin, k)]
+        signed = [k for k in keys if c.signed_by(trust.origin, k)]
         cosigned = {key for name, key in trust.witnesses if c.cosigned_by(name, key)}
     except Malformed as e:
         raise Wrong("bad_signature", ("file", "checkpoint"), f"checkpoint: {e}") from None
     if not signed:
-        raise Wrong("not_signed", ("file", "checkpoint"), "the checkpoint is not signed by a key of the trust file")
+        raise Wrong("not_signed", ("file", "checkpoint"), "the checkpoint is not signed by a key of the trust file, nor by "
+                    "one to which such a key was rotated")
     if len(cosigned) < trust.required:
         raise Wrong("missing_cosignatures", ("file", "checkpoint"), f"{len(cosigned)} witnesses have cosigned the checkpoint, and "
                     f"the trust file requires {trust.required}", trust.required, len(cosigned))
-    pinned = trust.pinned is not None and trust.pinned.size == c.size
-    if pinned and trust.pinned.root != c.root:
-        raise Wrong("pinned_mismatch", ("file", "checkpoint"), "the checkpoint has the size of the pinned one, and another root",
-                    trust.pinned.root.hex(), c.root.hex())
-    return c, pinned
+    return c, check_pinned(file, c, keys, trust)
+
+
+def check_pinned(file: ProofFile, c: v.Checkpoint, keys: list[bytes], trust: v.Trust) -> bool:
+    """Whether the journal is known to be or to continue the pinned one."""
+    growth, pinned = file.growth, trust.pinned
+    if growth is not None and not consistent(growth.size, growth.root, c.size, c.root, growth.hashes):
+        raise Wrong("bad_proof", ("file", "earlier size"), f"the hashes do not lead from {growth.size} records to {c.size}")
+    if pinned is None:
+        return False
+    try:
+        signed = any([pinned.signed_by(trust.origin, k) for k in keys])
+    except Malformed:
+        signed = False
+    if pinned.origin != trust.origin or not signed:
+        raise Wrong("bad_pinned", ("file", "trust"), "the pinned checkpoint is not signed by a key of the trust file")
+    roots = {c.size: c.root} | ({} if growth is None else {growth.size: growth.root})
+    if roots.get(pinned.size, pinned.root) != pinned.root:
+        raise Wrong("pinned_mismatch", ("file", "checkpoint"), f"at {pinned.size} records the journal has another root than the "
+                    "pinned checkpoint", pinned.root.hex(), roots[pinned.size].hex())
+    return pinned.size in roots or pinned.size == 0
+
+
+def consistent(old: int, old_root: bytes, new: int, new_root: bytes, hashes: list[bytes]) -> bool:
+    """Whether hashes show that one tree is the beginning of another (RFC 9162, section 2.1.4.2)."""
+    if old > new or old == new:
+        return old == new and old_root == new_root and not hashes
+    path = hashes if old & (old - 1) else [old_root, *hashes]
+    if not path:
+        return False
+    inner, last = old - 1, new - 1
+    while inner & 1:
+        inner, last = inner >> 1, last >> 1
+    first = second = path[0]
+    for h in path[1:]:
+        if last == 0:
+            return False
+        if inner & 1 or inner == last:
+            first, second = sha256(b"\1", h, first), sha256(b"\1", h, second)
+            while not inner & 1 and inner:
+                inner, last = inner >> 1, last >> 1
+        else:
+            second = sha256(b"\1", second, h)
+        inner, last = inner >> 1, last >> 1
+    return first == old_root and second == new_root and last == 0
 
 
 def known_leaves(framed: list[Framed]) -> dict[int, bytes]:

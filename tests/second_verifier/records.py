@@ -22,10 +22,22 @@ NO_POOL = 2**32 - 1  # the pool of a line of a usage unit
 
 
 def signed(r: Reader) -> int:
-    word = r.varint(bits=129)
+    word = r.varint(bits=128)
     if word == 1:
         raise Malformed("negative zero")
     return -(word >> 1) if word & 1 else word >> 1
+
+
+def bounded(most: int) -> Callable[[Reader], int]:
+    def parse(r: Reader) -> int:
+        value = signed(r)
+        if abs(value) > most:
+            raise Malformed(f"{value} is out of bounds")
+        return value
+    return parse
+
+
+amount, usage, balance = bounded(2**110), bounded(2**120 - 1), bounded(2**122)
 
 
 def residual(r: Reader) -> int:
@@ -37,7 +49,7 @@ def residual(r: Reader) -> int:
 
 def big_number(r: Reader) -> int:
     """As many bytes as said, the most significant first and not zero; no bytes are zero."""
-    raw = r.take(r.count(0, 65_536, "bytes of a number"))
+    raw = r.take(r.count(0, 128, "bytes of a number"))
     if raw[:1] == b"\0":
         raise Malformed("number with a leading zero byte")
     return int.from_bytes(raw, "big")
@@ -52,7 +64,10 @@ def exact(r: Reader) -> tuple[int, int]:
 
 
 def month(r: Reader) -> int:
-    return r.varint(bits=32)
+    number = r.varint(bits=32)
+    if not 1970 * 12 <= number < 2554 * 12:
+        raise Malformed(f"month {number}")
+    return number
 
 
 def currency(r: Reader) -> str:
@@ -68,7 +83,7 @@ def code(what: str, highest: int) -> Callable[[Reader], int]:
     return lambda r: parse(r)[0]
 
 
-def rows(p: Callable, most: int = 65_536) -> Callable:
+def rows(p: Callable, most: int = 4096) -> Callable:
     return lambda r: [p(r) for _ in range(r.count(0, most, "items"))]
 
 
@@ -124,13 +139,13 @@ def line_key(r: Reader) -> LineKey:
 
 def posted_line(r: Reader) -> tuple:
     """Key, usage, exact amount and posted steps."""
-    return line_key(r), signed(r), exact(r), signed(r)
+    return line_key(r), usage(r), exact(r), amount(r)
 
 
 ACCOUNTS = {i: v.seq() for i in (5, 6, 7, 8, 11)} | {i: v.V64 for i in (1, 2, 3, 4, 9, 10, 12, 13)}
 ACCOUNT = v.choice("account", ACCOUNTS)
-LEGS = rows(lambda r: (ACCOUNT(r), signed(r)))
-ENTRY = seq(v.V64, v.V64)
+LEGS = rows(lambda r: (ACCOUNT(r), amount(r)))
+ENTRY = seq(v.V64, v.V16)
 NUMBER = lambda r: (code("series", 2)(r), r.varint())  # noqa: E731
 
 
@@ -180,36 +195,36 @@ LEDGER_KINDS: dict[int, tuple[str, Callable]] = {
     142: ("ledger.hour_settled", fields(("through", v.INSTANT), ("as_of", v.V64))),
     143: ("ledger.corrected", fields(
         ("currency", currency), ("month", month), ("original", month), ("corrects", ENTRY),
-        ("previous", option(v.V64)), ("line", option(seq(line_key, signed, exact))), ("reversal", LEGS),
-        ("replacement", LEGS), ("rounding", signed), ("residual", residual), ("reason", v.TEXT))),
+        ("previous", option(v.V64)), ("line", option(seq(line_key, usage, exact))), ("reversal", LEGS),
+        ("replacement", LEGS), ("rounding", amount), ("residual", residual), ("reason", v.TEXT))),
     144: ("ledger.adjusted", fields(
         ("currency", currency), ("month", month), ("original", month), ("previous", option(v.V64)), ("legs", LEGS),
         ("reason", v.TEXT))),
     145: ("ledger.disputed", fields(("entry", ENTRY), ("open", v.BOOL), ("reason", v.TEXT))),
     150: ("period.closing", fields(("month", month))),
     151: ("invoice.issued", fields(
-        ("number", NUMBER), ("month", month), ("currency", currency), ("projects", rows(seq(v.PROJECT, signed))),
-        ("taxes", rows(seq(v.V64, signed, signed, signed))), ("total", signed), ("lines", v.V64),
+        ("number", NUMBER), ("month", month), ("currency", currency), ("projects", rows(seq(v.PROJECT, amount))),
+        ("taxes", rows(seq(v.V64, amount, amount, amount))), ("total", amount), ("lines", v.V64),
         ("lines_hash", v.KEY), ("due", v.INSTANT))),
     152: ("period.closed", fields(
         ("month", month), ("invoices", v.V64), ("credit_notes", v.V64), ("added", v.added({1: v.V64})))),
     153: ("payment.recorded", fields(
-        ("currency", currency), ("amount", signed), ("invoice", option(NUMBER)), ("reference", v.TEXT),
+        ("currency", currency), ("amount", amount), ("invoice", option(NUMBER)), ("reference", v.TEXT),
         ("received", v.INSTANT))),
     154: ("tax_rate.put", fields(("tenant", v.TENANT), ("from", month), ("rate", v.V64))),
     155: ("prepaid.topped_up", fields(
-        ("currency", currency), ("credit", v.V64), ("amount", signed), ("priority", v.V64),
+        ("currency", currency), ("credit", v.V64), ("amount", amount), ("priority", v.V64),
         ("expires", option(v.INSTANT)), ("source", code("source", 2)), ("reference", v.TEXT))),
     156: ("prepaid.policy_put", fields(
-        ("currency", currency), ("low", signed), ("window", v.SPAN), ("when_low", code("action", 4)),
+        ("currency", currency), ("low", amount), ("window", v.SPAN), ("when_low", code("action", 4)),
         ("when_pending", code("action", 4)), ("when_depleted", code("action", 4)), ("grace", option(v.SPAN)))),
-    157: ("prepaid.lapsed", fields(("currency", currency), ("credit", v.V64), ("amount", signed))),
+    157: ("prepaid.lapsed", fields(("currency", currency), ("credit", v.V64), ("amount", amount))),
     158: ("prepaid.changed", fields(
-        ("currency", currency), ("from", code("state", 4)), ("to", code("state", 4)), ("balance", signed),
+        ("currency", currency), ("from", code("state", 4)), ("to", code("state", 4)), ("balance", balance),
         ("action", code("action", 4)))),
     159: ("prepaid.applied", fields(
-        ("currency", currency), ("invoice", NUMBER), ("month", month), ("amount", signed), ("credited", signed),
-        ("uncovered", signed))),
+        ("currency", currency), ("invoice", NUMBER), ("month", month), ("amount", amount), ("credited", amount),
+        ("uncovered", amount))),
     160: ("usage_unit.put", fields(("unit", v.V64), ("name", v.TEXT), ("measure", code("measure", 2)))),
     161: ("unit_price.put", fields(
         ("number", v.V64), ("unit", v.V64), ("app", option(v.V64)), ("currency", currency), ("price", v.V64),
@@ -241,8 +256,8 @@ LEDGER_KINDS: dict[int, tuple[str, Callable]] = {
     175: ("ledger.shared", fields(
         ("instance", v.V64), ("owner", v.PROJECT), ("month", month), ("currency", currency),
         ("previous", option(v.V64)), ("policy", fields(*POLICY_OF)), ("version", v.V64), ("method", code("method", 8)),
-        ("unit", option(v.V64)), ("tier", option(v.TEXT)), ("weight", wide), ("weights", wide), ("pool", signed),
-        ("share", signed), ("booked", signed))),
+        ("unit", option(v.V64)), ("tier", option(v.TEXT)), ("weight", wide), ("weights", wide), ("pool", amount),
+        ("share", amount), ("booked", amount))),
     176: ("period.stated", fields(
         ("month", month), ("from", v.V64), ("border", v.V64), ("cut", v.V64), ("own_count", v.V64),
         ("own_root", v.KEY), ("common_count", v.V64), ("common_root", v.KEY), ("own_start", v.KEY),

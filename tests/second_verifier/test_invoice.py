@@ -24,10 +24,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 import invoice_fixtures as f  # noqa: E402
 import ledger  # noqa: E402
 import lists  # noqa: E402
+import records  # noqa: E402
 import usage  # noqa: E402
 from invoice import main, verify_invoice  # noqa: E402
 from lists import Common, Lease, Nodes, Tenant, instant  # noqa: E402
-from proof_file import Framed, check_signatures, multiproof_root, parse  # noqa: E402
+from proof_file import Framed, check_signatures, consistent, multiproof_root, parse  # noqa: E402
 from records import Sealed, exact, month_of, month_start, month_text, signed  # noqa: E402
 from verify import Malformed, Reader, UsageError, sha256  # noqa: E402
 
@@ -56,6 +57,17 @@ class Encodings(unittest.TestCase):
         for raw in (b"\0\1\2\1\4", b"\0\2\0\1\1\1", b"\1\0\1\1", b"\0\1\1\0"):
             with self.assertRaises(Malformed, msg=raw):
                 exact(Reader(raw))
+
+    def test_numbers_have_the_limits_of_the_page(self):
+        for parse, most in ((records.amount, 2**110), (records.usage, 2**120 - 1), (records.balance, 2**122)):
+            self.assertEqual(parse(Reader(lists.signed_bytes(-most))), -most)
+            with self.assertRaises(Malformed):
+                parse(Reader(lists.signed_bytes(most + 1)))
+        self.assertEqual(records.rows(Reader.byte)(Reader(b"\x80\x20" + bytes(4096))), [0] * 4096)
+        with self.assertRaises(Malformed):
+            records.rows(Reader.byte)(Reader(b"\x81\x20" + bytes(4097)))
+        with self.assertRaises(Malformed):
+            exact(Reader(b"\0\x81\1" + b"\1" * 129 + b"\1\1"))
 
     def test_a_list_written_out_by_hand(self):
         tenant = Tenant(3, "physics", None, {4: "lattice"})
@@ -108,6 +120,36 @@ class Multiproof(unittest.TestCase):
         for leaves, size in (({}, 7), ({7: a[0]}, 7)):
             with self.assertRaises(Malformed):
                 multiproof_root(leaves, size, [n01])
+
+
+class Growth(unittest.TestCase):
+    @staticmethod
+    def hashes(leaves: list[bytes], old: int, whole: bool = True) -> list[bytes]:
+        """RFC 6962, section 2.1.2, as it is written there."""
+        if old == len(leaves):
+            return [] if whole else [f.tree_root(leaves)]
+        k = 1
+        while 2 * k < len(leaves):
+            k *= 2
+        if old <= k:
+            return Growth.hashes(leaves[:k], old, whole) + [f.tree_root(leaves[k:])]
+        return Growth.hashes(leaves[k:], old - k, False) + [f.tree_root(leaves[:k])]
+
+    def test_all_pairs_of_small_sizes(self):
+        leaves = [sha256(bytes([n])) for n in range(12)]
+        for new in range(1, 13):
+            root = f.tree_root(leaves[:new])
+            for old in range(1, new + 1):
+                before, hashes = f.tree_root(leaves[:old]), self.hashes(leaves[:new], old)
+                self.assertTrue(consistent(old, before, new, root, hashes), (old, new))
+                self.assertFalse(consistent(old, before, new, root, hashes + [root]), (old, new))
+                self.assertFalse(consistent(old, sha256(b"x"), new, root, hashes), (old, new))
+                self.assertFalse(consistent(old, before, new, sha256(b"x"), hashes), (old, new))
+                if hashes:
+                    self.assertFalse(consistent(old, before, new, root, hashes[:-1]), (old, new))
+
+    def test_a_journal_does_not_shrink(self):
+        self.assertFalse(consistent(3, f.PUBLIC, 2, f.PUBLIC, []))
 
 
 class Signatures(unittest.TestCase):
@@ -316,7 +358,7 @@ class Entries(unittest.TestCase):
         books = ledger.Books({(0, "EUR"): (41, -238095238095238095238096)})
         for r in records:
             books.follow(r, usage.Prices(Common()))
-        books.check_pools([0, 1])
+        books.check_pools(1970 * 12, [0, 1])
         return [e.code for _, e in books.wrong]
 
     def correction(self, **more) -> Sealed:
@@ -347,7 +389,7 @@ class Entries(unittest.TestCase):
 
     def share(self, project: int, **more) -> Sealed:
         """A third of 100 steps of another tenant's runtime."""
-        body = {"instance": 7, "owner": 9, "month": 5, "currency": "EUR", "previous": None, "policy": {}, "version": 1,
+        body = {"instance": 7, "owner": 9, "month": 1970 * 12, "currency": "EUR", "previous": None, "policy": {}, "version": 1,
                 "method": 3, "unit": None, "tier": None, "weight": 1, "weights": 3, "pool": 100, "share": 33,
                 "booked": 33} | more
         return sealed(175, body, tenant=1, project=project)
@@ -370,6 +412,10 @@ class Entries(unittest.TestCase):
                                ({"owner": 1, "share": 34, "booked": -66, "pool": 100}, ["wrong_pool"]),
                                ({"owner": 1, "method": 8, "weight": 0, "weights": 0, "share": 0, "pool": 0, "booked": 0}, [])):
             self.assertEqual(self.follow(self.share(1, **more)), expected, more)
+
+    def test_what_shares_of_the_month_before_divide_is_not_in_the_file(self):
+        before = self.share(1, month=1970 * 12 - 1, owner=1, share=34, booked=-66)
+        self.assertEqual(self.follow(before), [])
 
 
 class Invoices(unittest.TestCase):

@@ -68,6 +68,8 @@ const BENCHES: &[Bench] = &[
     ("ledger.close_month", ledger::close_month),
     #[cfg(feature = "ledger")]
     ("ledger.post ledger.balance", ledger::post_hours),
+    #[cfg(feature = "ledger")]
+    ("proof", ledger::invoice_proof),
 ];
 
 /// Runs the benchmarks whose figures begin with `only`, prints a table and writes the file. Returns whether every goal

@@ -1,27 +1,32 @@
 //! The file with which a payer proves an invoice (docs/reference/invoice-proof.md).
 //!
-//! It holds the invoice's number, a signed checkpoint, records of the journal, the lists at the start of the month, and
-//! the hashes that lead from the records to the checkpoint's root. Nothing in it is believed: [`ProofFile::root`] says
+//! It holds the invoice's number, a signed checkpoint, on request what leads to it from an earlier one, records of the
+//! journal, the lists at the start of the month, and the hashes that lead from the records to the checkpoint's root. Nothing in it is believed: [`ProofFile::root`] says
 //! to which root it leads, and only records under a signed root count. What can be derived is left out, so that one
 //! content has one file: the link of a record whose predecessor is in the file too, the number of hashes, and the hash
 //! beside a record that follows from its link.
 
 mod evidence;
+mod growth;
+mod writer;
 
-pub use evidence::{Bill, Needed, Place};
+pub use evidence::{Bill, Needed, Opened, Place, Rotated};
+pub use growth::Growth;
+pub use writer::ProofWriter;
 
-use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
-use leasehold_model::frame::{RawRecord, signed_message};
+use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::frame::signed_message;
 use leasehold_model::limits::{RECORD_BYTES_MAX, SIGNERS_MAX};
 use leasehold_model::record::Record;
 use leasehold_model::{Hash, InvoiceNo};
 use leasehold_tlog::limits::NOTE_BYTES_MAX;
-use leasehold_tlog::{MultiproofBuilder, ProofError, leaf_hash, multiproof_root, verify_raw};
+use leasehold_tlog::{ProofError, leaf_hash, multiproof_root, verify_raw};
 use sha2::{Digest, Sha256};
 use std::fmt;
 
 const FAMILY: &[u8] = b"leasehold-invoice-proof v";
-const FIRST_LINE: &[u8] = b"leasehold-invoice-proof v1\n";
+/// With which every file begins.
+pub const FIRST_LINE: &[u8] = b"leasehold-invoice-proof v1\n";
 const HASH_BYTES: usize = 32;
 const SIGNATURE_BYTES: usize = 64;
 
@@ -31,6 +36,8 @@ pub struct ProofFile<'a> {
     pub invoice: InvoiceNo,
     /// The signed note of a checkpoint.
     pub checkpoint: &'a str,
+    /// What leads to the checkpoint from an earlier size of the journal, if somebody asked for it.
+    pub growth: Option<Growth>,
     /// In order of sequence.
     pub records: Vec<FileRecord<'a>>,
     pub lists: Lists<&'a [u8]>,
@@ -86,6 +93,14 @@ pub enum BadProofFile {
     /// Hashes fill the rest of the file, 32 bytes each.
     PartOfAHash,
     Proof(ProofError),
+    /// The journal at the earlier size is not the beginning of the one that the checkpoint signs.
+    NotGrown {
+        from: u64,
+    },
+    /// A key rotation does not name its two keys as its signers.
+    BadRotation {
+        sequence: u64,
+    },
     /// The file must have exactly one such record.
     Needed(Needed),
     /// A record has no place in the proof of this invoice.
@@ -153,6 +168,7 @@ impl<'a> ProofFile<'a> {
         let part = |what| move |why| BadProofFile::Part { what, why };
         let invoice = InvoiceNo::get(&mut r).map_err(part("the invoice's number"))?;
         let checkpoint = get_note(&mut r).map_err(part("the checkpoint"))?;
+        let growth = Growth::get(&mut r).map_err(part("the earlier size"))?;
         let records = get_records(&mut r)?;
         let mut list = |what| get_list(&mut r).map_err(part(what));
         let lists = Lists {
@@ -162,7 +178,7 @@ impl<'a> ProofFile<'a> {
         };
         let rest = r.take(r.remaining()).map_err(part("the hashes"))?;
         match rest.as_chunks::<HASH_BYTES>() {
-            (hashes, []) => Ok(Self { invoice, checkpoint, records, lists, hashes }),
+            (hashes, []) => Ok(Self { invoice, checkpoint, growth, records, lists, hashes }),
             _ => Err(BadProofFile::PartOfAHash),
         }
     }
@@ -268,104 +284,6 @@ fn get_records<'a>(r: &mut Reader<'a>) -> Result<Vec<FileRecord<'a>>, BadProofFi
     }
 }
 
-/// Writes a proof file while the journal is read: all records of the tree pass by, some of them go into the file.
-#[derive(Clone, Debug)]
-pub struct ProofWriter {
-    bytes: Vec<u8>,
-    last: Option<u64>,
-    tree: MultiproofBuilder,
-    /// The leaf of a left child that is not in the file. Whether it is proved depends on the record after it.
-    undecided: Option<Hash>,
-}
-
-impl ProofWriter {
-    pub fn new(invoice: InvoiceNo, checkpoint: &str) -> Self {
-        let mut bytes = FIRST_LINE.to_vec();
-        invoice.put(&mut bytes);
-        put_varint(checkpoint.len() as u64, &mut bytes);
-        bytes.extend_from_slice(checkpoint.as_bytes());
-        Self { bytes, last: None, tree: MultiproofBuilder::new(), undecided: None }
-    }
-
-    /// How many records have passed by.
-    pub fn size(&self) -> u64 {
-        self.tree.size() + u64::from(self.undecided.is_some())
-    }
-
-    /// The bytes of the file so far.
-    pub fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// The next record of the journal, which goes into the file. `hash` is its hash.
-    ///
-    /// # Panics
-    /// When the record is not the next one.
-    pub fn record(&mut self, raw: &RawRecord<'_>, hash: &Hash) {
-        let sequence = self.size();
-        let (link, bytes) = raw.bytes.split_at(HASH_BYTES);
-        assert_eq!(Reader::new(bytes).varint(), Ok(sequence), "records come in order");
-        let signatures = raw.signatures.len() / SIGNATURE_BYTES;
-        put_varint((bytes.len() << 2 | signatures) as u64, &mut self.bytes);
-        self.bytes.extend_from_slice(bytes);
-        if self.last.is_none_or(|last| last + 1 != sequence) {
-            self.bytes.extend_from_slice(link);
-        }
-        self.bytes.extend_from_slice(raw.signatures);
-        self.last = Some(sequence);
-        if let Some(left) = self.undecided.take() {
-            self.tree.prove(left);
-        }
-        self.tree.prove(leaf_hash(hash));
-    }
-
-    /// The next record of the journal, which does not go into the file, by its leaf (see [`leaf_hash`]).
-    pub fn pass(&mut self, leaf: Hash) {
-        if let Some(left) = self.undecided.take() {
-            self.tree.pass(left);
-            self.tree.pass(leaf);
-        } else if self.tree.size().is_multiple_of(2) {
-            self.undecided = Some(leaf);
-        } else {
-            self.tree.pass(leaf);
-        }
-    }
-
-    /// The next 2^level records of the journal, none of which goes into the file, by the root over them. The records so
-    /// far are a multiple of so many.
-    ///
-    /// # Errors
-    /// When that is not so.
-    pub fn pass_subtree(&mut self, level: u32, root: Hash) -> Result<(), leasehold_tlog::FrontierError> {
-        if level == 0 {
-            self.pass(root);
-            return Ok(());
-        }
-        if self.undecided.is_some() {
-            return Err(leasehold_tlog::FrontierError::Unaligned { size: self.size(), level });
-        }
-        self.tree.pass_subtree(level, root)
-    }
-
-    /// The file, and the root to which it leads.
-    ///
-    /// # Errors
-    /// When no record went into the file.
-    pub fn finish<B: AsRef<[u8]>>(mut self, lists: &Lists<B>) -> Result<(Vec<u8>, Hash), ProofError> {
-        if let Some(left) = self.undecided.take() {
-            self.tree.pass(left);
-        }
-        put_varint(0, &mut self.bytes);
-        for list in [&lists.common, &lists.tenant, &lists.claimed_nodes] {
-            put_varint(list.as_ref().len() as u64, &mut self.bytes);
-            self.bytes.extend_from_slice(list.as_ref());
-        }
-        let (proof, root) = self.tree.finish()?;
-        self.bytes.extend_from_slice(proof.hashes.as_flattened());
-        Ok((self.bytes, root))
-    }
-}
-
 impl fmt::Display for BadProofFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -379,6 +297,12 @@ impl fmt::Display for BadProofFile {
                 f.write_str("the file does not end with a whole hash: it was cut, or bytes were added")
             }
             Self::Proof(why) => write!(f, "the records are not proved: {why}"),
+            Self::NotGrown { from } => {
+                write!(f, "its hashes do not lead from the journal of {from} records to that of its checkpoint")
+            }
+            Self::BadRotation { sequence } => {
+                write!(f, "record {sequence} rotates the signing key and is not signed by both keys")
+            }
             Self::Needed(Needed::Invoice) => f.write_str("the file does not have the invoice that it is about, once"),
             Self::Needed(Needed::Statement) => f.write_str("the file does not have the statement of the month, once"),
             Self::Needed(Needed::Closed) => {

@@ -1,11 +1,11 @@
 //! The proof file: what is written is read again and leads to the root of the journal, and nothing else does.
 
-use leasehold_bill::proof_file::{BadProofFile, Lists, ProofFile, ProofWriter};
+use leasehold_bill::proof_file::{BadProofFile, Growth, Lists, ProofFile, ProofWriter};
 use leasehold_model::body::{ClockJumped, Heartbeat};
 use leasehold_model::frame::Signer;
 use leasehold_model::ledger::InvoiceSeries;
 use leasehold_model::{Batch, Hash, Instant, InvoiceNo, RawBatch, Record};
-use leasehold_tlog::{Frontier, ProofError, SigningKey, leaf_hash, perfect_root};
+use leasehold_tlog::{ConsistencyBuilder, Frontier, ProofError, SigningKey, leaf_hash, perfect_root};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ fn root_of(batch: &Batch) -> Hash {
 fn write(batch: &Batch, chosen: &BTreeSet<u64>, level: Option<u32>) -> (Vec<u8>, Hash) {
     let raw: Vec<_> =
         RawBatch::read(batch.bytes()).expect("a batch").records().map(|raw| raw.expect("a frame")).collect();
-    let mut writer = ProofWriter::new(INVOICE, NOTE);
+    let mut writer = ProofWriter::new(INVOICE, NOTE, None);
     while writer.size() < raw.len() as u64 {
         let at = writer.size();
         let block = level.map(|level| (level, at..at + (1 << level))).filter(|(level, block)| {
@@ -134,7 +134,7 @@ proptest! {
     #[test]
     fn arbitrary_bytes_are_refused_without_a_panic(bytes: Vec<u8>, size: u64) {
         prop_assert_eq!(read(&bytes, size), Err(BadProofFile::NotAProof));
-        let after_the_line = [b"leasehold-invoice-proof v1\n\x01\x01".as_slice(), &bytes].concat();
+        let after_the_line = [b"leasehold-invoice-proof v1\n\x01\x01\0\0".as_slice(), &bytes].concat();
         let _ = read(&after_the_line, size);
     }
 }
@@ -149,6 +149,7 @@ fn the_bytes_are_those_of_the_reference() {
     expected.extend([1, 0xac, 0x02]); // the series, and 300
     expected.push(u8::try_from(NOTE.len()).unwrap());
     expected.extend(NOTE.as_bytes());
+    expected.push(0); // no earlier size
     // Record 1: eleven bytes without signatures, then its link. Sequence, stamp, kind and parts:
     expected.extend([11 << 2, 1, 0x41, 0x42, 0x0f, 0, 0, 0, 0, 0, 3, 0]);
     expected.extend(raw[0].hash());
@@ -180,4 +181,114 @@ fn a_file_that_is_not_one_is_refused_with_its_reason() {
     let mut forged = bytes.clone();
     forged[at] ^= 1;
     assert_eq!(read(&forged, 20), Err(BadProofFile::BadSignature { sequence: 6 }));
+}
+
+/// A length says nothing about how much memory is needed: what is longer than the rest of the file is refused at once.
+#[test]
+fn lengths_beyond_the_file_are_refused_and_allocate_nothing() {
+    let head = b"leasehold-invoice-proof v1\n\x01\x01";
+    let huge: [&[u8]; 4] = [
+        &[0xff, 0xff, 0x3f],
+        &[0xff, 0xff, 0xff, 0xff, 0x0f],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f],
+        &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01],
+    ];
+    let (no_note, no_growth, no_records): (&[u8], &[u8], &[u8]) = (&[0], &[0], &[0]);
+    let earlier = [&[5_u8] as &[u8], &[7; 32]].concat();
+    for length in huge {
+        // Where a note, the hashes of an earlier size, a record and the three lists have their lengths.
+        let places: [Vec<&[u8]>; 6] = [
+            vec![],
+            vec![no_note, &earlier],
+            vec![no_note, no_growth],
+            vec![no_note, no_growth, no_records],
+            vec![no_note, no_growth, no_records, &[0]],
+            vec![no_note, no_growth, no_records, &[0], &[0]],
+        ];
+        for before in places {
+            let bytes = [head as &[u8], &before.concat(), length, &[1; 40]].concat();
+            let (read, allocated) = counting(|| ProofFile::read(&bytes).map(drop));
+            assert!(read.is_err(), "{before:?} {length:?}");
+            assert!(allocated <= 16 * bytes.len(), "{allocated} bytes for {before:?} {length:?}");
+        }
+    }
+}
+
+/// Reading needs no more memory than some times the bytes of the file, whatever they are.
+#[test]
+fn memory_is_bounded_by_the_size_of_the_file() {
+    let (bytes, _) = write(&journal(120), &(0..120).step_by(3).collect(), None);
+    let mut cases = vec![bytes.clone(), [bytes.as_slice(), &bytes].concat()];
+    for place in 0..bytes.len() {
+        for to in [0, 0x7f, 0x80, 0xff] {
+            let mut changed = bytes.clone();
+            changed[place] = to;
+            cases.push(changed);
+        }
+        cases.push(bytes[..place].to_vec());
+    }
+    for case in cases {
+        let (_, allocated) = counting(|| read(&case, 120).map(drop));
+        assert!(allocated <= 64 * case.len() + 4096, "{allocated} bytes for a file of {}", case.len());
+    }
+}
+
+#[test]
+fn growth_is_verified_against_the_checkpoint() {
+    let batch = journal(50);
+    let raw: Vec<_> = RawBatch::read(batch.bytes()).unwrap().records().map(Result::unwrap).collect();
+    let mut builder = ConsistencyBuilder::new(20, 50).expect("it has grown");
+    raw.iter().for_each(|record| builder.push(leaf_hash(&record.hash())));
+    let (proof, root, whole) = builder.finish().expect("all leaves");
+    let growth = Growth { from: 20, root, hashes: proof.hashes };
+    let written = |growth: &Growth| {
+        let mut writer = ProofWriter::new(INVOICE, NOTE, Some(growth));
+        raw.iter().for_each(|record| writer.record(record, &record.hash()));
+        writer.finish(&LISTS).expect("records").0
+    };
+    let bytes = written(&growth);
+    let file = ProofFile::read(&bytes).expect("a file");
+    assert_eq!(file.growth.as_ref(), Some(&growth));
+    assert_eq!(file.check_growth(50, &whole), Ok(()));
+    assert_eq!(file.check_growth(19, &whole), Err(BadProofFile::NotGrown { from: 20 }));
+    assert_eq!(file.check_growth(50, &root), Err(BadProofFile::NotGrown { from: 20 }));
+    let mut more = growth.clone();
+    more.hashes.push([0; 32]);
+    for other in [Growth { from: 21, ..growth.clone() }, Growth { root: whole, ..growth.clone() }, more] {
+        let bytes = written(&other);
+        let file = ProofFile::read(&bytes).expect("a file");
+        assert_eq!(file.check_growth(50, &whole), Err(BadProofFile::NotGrown { from: other.from }));
+    }
+    // Their number has a limit.
+    let many = Growth { hashes: vec![[0; 32]; 64], ..growth };
+    assert!(ProofFile::read(&written(&many)).is_err());
+}
+
+/// Counts the bytes that a thread allocates.
+struct Counting;
+
+thread_local! {
+    static ALLOCATED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+// Every call goes to the allocator of the system.
+#[allow(unsafe_code)]
+unsafe impl std::alloc::GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: std::alloc::Layout) -> *mut u8 {
+        let _ = ALLOCATED.try_with(|allocated| allocated.set(allocated.get() + layout.size()));
+        unsafe { std::alloc::System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, at: *mut u8, layout: std::alloc::Layout) {
+        unsafe { std::alloc::System.dealloc(at, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// What a call returns, and how much it allocated.
+fn counting<T>(call: impl FnOnce() -> T) -> (T, usize) {
+    let before = ALLOCATED.get();
+    let returned = call();
+    (returned, ALLOCATED.get() - before)
 }

@@ -136,8 +136,10 @@ impl<A: Answer> Call<A> {
 
     /// Makes the call and reads a long answer piece by piece. There are no retries once the answer has begun.
     pub async fn download(self) -> Result<Download, Error> {
-        let response = self.client.send(&self.request?, self.total, |response| async { Ok(response) }).await?;
-        Ok(Download { client: self.client, response })
+        let request = self.request?;
+        let response = self.client.send(&request, self.total, |response| async { Ok(response) }).await?;
+        let patience = request.patience.unwrap_or_default().max(self.client.timeouts().answer);
+        Ok(Download { client: self.client, response, patience })
     }
 }
 
@@ -189,14 +191,20 @@ where
 pub struct Download {
     client: Client,
     response: reqwest::Response,
+    /// How long a piece may take.
+    patience: Duration,
 }
 
 impl Download {
+    /// How many bytes the whole answer has, if the daemon has said so.
+    pub fn bytes(&self) -> Option<u64> {
+        self.response.content_length()
+    }
+
     /// The next piece; `None` at the end.
     pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let limit = self.client.timeouts().answer;
         let broken = |what: String| Error::Transport { url: self.client.url().to_owned(), what, unanswered: None };
-        match tokio::time::timeout(limit, self.response.chunk()).await {
+        match tokio::time::timeout(self.patience, self.response.chunk()).await {
             Ok(Ok(chunk)) => Ok(chunk.map(|bytes| bytes.to_vec())),
             Ok(Err(error)) => match Failure::broken(&error) {
                 Failure::Broken { what, .. } => Err(broken(what)),

@@ -28,6 +28,8 @@ pub(crate) struct App {
     pub(crate) statements: crate::statements::StatementService,
     pub(crate) proofs: crate::proofs::Proofs,
     pub(crate) deliveries: crate::deliveries::DeliveryService,
+    /// How long an answer may take to begin.
+    pub(crate) request_timeout: std::time::Duration,
     pub(crate) scrub: Arc<crate::scrub::ScrubService>,
     pub(crate) agents: crate::agents::Agents,
     /// Hash of the first record, from which public IDs are derived.

@@ -389,6 +389,7 @@ fn assemble(
         statements,
         proofs: Proofs::default(),
         deliveries,
+        request_timeout: config.limits.request_timeout.into(),
         scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,

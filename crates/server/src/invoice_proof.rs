@@ -1,15 +1,16 @@
 //! The file that proves an invoice (ADR 25), made from the files of the journal.
 //!
 //! The records of the month are read once. Those that concern the invoice go into the file, and the hashes of all others
-//! into its multiproof; what lies before and after is known by the roots of its blocks. The file is built in memory, few
-//! at a time, and checked as the payer checks it before it is sent.
+//! into its multiproof; what lies before and after is known by the roots of its blocks, except for rotations of the
+//! signing key. The file is built in memory, few at a time, and checked as the payer checks it before it is sent. If nobody
+//! waits for it any more, reading stops.
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::proofs::{Tree, reach};
+use crate::proofs::{Continued, Tree, reach};
 use crate::scans::{prove, unreadable};
 use leasehold_api::{Problem, codes};
-use leasehold_bill::proof_file::{Bill, Lists, Place, ProofFile, ProofWriter};
+use leasehold_bill::proof_file::{Bill, Growth, Lists, Opened, Place, ProofFile, ProofWriter};
 use leasehold_bill::{Concern, Progress, StatedTenant, Statements, check};
 use leasehold_journal::SignedCheckpoint;
 use leasehold_model::body::PeriodStated;
@@ -18,7 +19,7 @@ use leasehold_model::frame::RawRecord;
 use leasehold_model::{Body, InvoiceNo, Month, Record, TenantNo};
 use leasehold_tlog::{Subtree, leaf_hash};
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// Bytes of a file. A month with a million records has about 200 MB.
 pub(crate) const PROOF_BYTES_MAX: usize = 512 << 20;
@@ -32,17 +33,39 @@ pub(crate) struct Provable {
     /// The sequence of the invoice, and of the statement.
     pub(crate) issued_at: u64,
     pub(crate) stated_at: u64,
+    /// The file also proves that the journal continues that of this size.
+    pub(crate) since_size: Option<u64>,
+}
+
+/// Whoever waits for a file holds the other end.
+pub(crate) type Waiting = Weak<()>;
+
+/// Whether the file can be made now.
+pub(crate) fn check_ready(app: &App, invoice: Provable) -> Result<(), Problem> {
+    let size = app.journal.checkpointed().size();
+    if size <= invoice.stated_at {
+        return Err(not_covered());
+    }
+    match invoice.since_size.filter(|since| *since > size) {
+        Some(since) => Err(codes::BAD_QUERY.problem(format!(
+            "`since_size` is {since}, but the newest checkpoint has {size} records: a journal cannot continue a longer one."
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// The file that proves an invoice.
-pub(crate) async fn prove_invoice(app: &Arc<App>, caller: &Caller, invoice: Provable) -> Result<Vec<u8>, Problem> {
+pub(crate) async fn prove_invoice(
+    app: Arc<App>,
+    caller: Caller,
+    invoice: Provable,
+    waiting: Waiting,
+) -> Result<Vec<u8>, Problem> {
+    check_ready(&app, invoice)?;
     let signed = app.journal.checkpointed();
-    if signed.size() <= invoice.stated_at {
-        return Err(not_covered());
-    }
-    reach(app, caller, signed.size()).await?;
-    prove(app, caller, move |app| {
-        let file = make(app, invoice, &signed)?;
+    reach(&app, &caller, signed.size()).await?;
+    prove(&app, &caller, move |app| {
+        let file = make(app, invoice, &signed, &waiting)?;
         check_file(&file, &signed)?;
         Ok(file)
     })
@@ -71,8 +94,10 @@ fn sealed(app: &App, at: u64) -> Result<PeriodStated, Problem> {
     found.ok_or_else(|| failed("the journal does not have its statement where the books say"))
 }
 
-fn make(app: &App, invoice: Provable, signed: &SignedCheckpoint) -> Result<Vec<u8>, Problem> {
+fn make(app: &App, invoice: Provable, signed: &SignedCheckpoint, waiting: &Waiting) -> Result<Vec<u8>, Problem> {
     let stated = sealed(app, invoice.stated_at)?;
+    let rotations = app.key_history.rotations(app.journal.as_ref()).map_err(|error| unreadable(&error))?;
+    let growth = invoice.since_size.filter(|since| *since > 0).map(|since| growth(app, since, signed)).transpose()?;
     let fold = app.statements.fold_before(app, invoice.month, stated.cut);
     let mut reading = Reading {
         bill: Bill {
@@ -84,15 +109,16 @@ fn make(app: &App, invoice: Provable, signed: &SignedCheckpoint) -> Result<Vec<u
         },
         size: signed.size(),
         making: Statements::new(fold, invoice.month).with_lists_of(invoice.tenant),
-        writer: ProofWriter::new(invoice.number, &signed.note),
+        writer: ProofWriter::new(invoice.number, &signed.note, growth.as_ref()),
         closed: false,
     };
-    pass_until(app, &mut reading.writer, stated.from)?;
+    let before = rotations.iter().copied().filter(|at| *at < stated.from);
+    pass_until(app, &mut reading.writer, stated.from, before)?;
     let from = reading.making.next_sequence();
     let mut ended = Ok(());
     let scanned = app.journal.scan(from, &mut |sequence, raw| {
-        if sequence & 0xfff == 0 && app.scrub.is_stopping() {
-            ended = Err(codes::STOPPING.problem("The daemon is stopping."));
+        if sequence & 0xfff == 0 && (app.scrub.is_stopping() || waiting.strong_count() == 0) {
+            ended = Err(codes::STOPPING.problem("The daemon is stopping, or nobody waits for the proof."));
             return ControlFlow::Break(());
         }
         match reading.read(sequence, &raw) {
@@ -110,7 +136,8 @@ fn make(app: &App, invoice: Provable, signed: &SignedCheckpoint) -> Result<Vec<u
         return Err(not_covered());
     }
     let Reading { making, mut writer, size, .. } = reading;
-    pass_until(app, &mut writer, size)?;
+    let read = writer.size();
+    pass_until(app, &mut writer, size, rotations.into_iter().filter(|at| (read..size).contains(at)))?;
     let mut made = making.finish().ok_or_else(|| failed("the journal ends before the end of the month"))?;
     let of = made.tenants.remove(&invoice.tenant).filter(|of| of.statement == stated);
     let of = of.ok_or_else(|| failed("its statement does not follow from the records of its month"))?;
@@ -153,7 +180,9 @@ impl Reading {
                 Progress::Done => true,
                 Progress::Within(Concern::Common) => true,
                 Progress::Within(Concern::Tenant(tenant)) => tenant == self.bill.tenant,
-                Progress::Within(Concern::Nobody) => self.bill.place(&record) == Some(Place::Other),
+                Progress::Within(Concern::Nobody) => {
+                    matches!(self.bill.place(&record), Some(Place::Other | Place::Rotation))
+                }
             }
         } else {
             self.bill.place(&record).is_some()
@@ -172,9 +201,27 @@ impl Reading {
     }
 }
 
-/// Passes over all records before this one, in subtrees as large as possible.
-fn pass_until(app: &App, writer: &mut ProofWriter, until: u64) -> Result<(), Problem> {
+/// Passes over all records before this one, except for those given: they go into the file.
+fn pass_until(
+    app: &App,
+    writer: &mut ProofWriter,
+    until: u64,
+    except: impl Iterator<Item = u64>,
+) -> Result<(), Problem> {
     let mut tree = Tree::new(app);
+    for at in except {
+        pass(&mut tree, writer, at)?;
+        let scanned = app.journal.scan(at, &mut |_, raw| {
+            writer.record(&raw, &raw.hash());
+            ControlFlow::Break(())
+        });
+        scanned.map_err(|error| unreadable(&error))?;
+    }
+    pass(&mut tree, writer, until)
+}
+
+/// Passes over records in subtrees as large as possible.
+fn pass(tree: &mut Tree<'_>, writer: &mut ProofWriter, until: u64) -> Result<(), Problem> {
     while writer.size() < until {
         let at = writer.size();
         let level = at.trailing_zeros().min((until - at).ilog2());
@@ -184,13 +231,20 @@ fn pass_until(app: &App, writer: &mut ProofWriter, until: u64) -> Result<(), Pro
     Ok(())
 }
 
+/// That the signed journal continues that of an earlier size.
+fn growth(app: &App, since: u64, signed: &SignedCheckpoint) -> Result<Growth, Problem> {
+    let Continued { proof, from_root, .. } = Tree::new(app).continued(since, signed.size(), signed)?;
+    Ok(Growth { from: since, root: from_root, hashes: proof.hashes })
+}
+
 /// Reads the file as the payer does.
 fn check_file(bytes: &[u8], signed: &SignedCheckpoint) -> Result<(), Problem> {
     let file = ProofFile::read(bytes).map_err(|error| failed(&error.to_string()))?;
-    let (evidence, root) = file.evidence(signed.size()).map_err(|error| failed(&error.to_string()))?;
+    let Opened { evidence, root, .. } = file.open(signed.size()).map_err(|error| failed(&error.to_string()))?;
     if root != signed.position.tree.root() {
         return Err(failed("the file does not lead to the signed root"));
     }
+    file.check_growth(signed.size(), &root).map_err(|error| failed(&error.to_string()))?;
     let report = check(&evidence);
     match (report.is_proved(), report.mismatches.first()) {
         (true, _) => Ok(()),

@@ -58,6 +58,15 @@ impl KeyHistory {
     }
 }
 
+impl KeyHistory {
+    /// The sequences of all key rotations.
+    pub(crate) fn rotations(&self, journal: &dyn Journal) -> Result<Vec<u64>, ReadError> {
+        let keys = self.read(journal)?;
+        // The first record is the genesis.
+        Ok(keys.into_iter().map(|since| since.sequence).filter(|sequence| *sequence > 0).collect())
+    }
+}
+
 /// The code of `journal.key_rotated`.
 const KEY_ROTATED: u64 = 4;
 

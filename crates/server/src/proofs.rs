@@ -170,7 +170,7 @@ impl<'a> Tree<'a> {
         if root == signed.position.tree.root() { Ok(proof) } else { Err(Unproved::OtherRoot { size }) }
     }
 
-    fn continued(&mut self, from: u64, to: u64, signed: &SignedCheckpoint) -> Result<Continued, Unproved> {
+    pub(crate) fn continued(&mut self, from: u64, to: u64, signed: &SignedCheckpoint) -> Result<Continued, Unproved> {
         let (proof, from_root, to_root) = ConsistencyProof::from_subtrees(from, to, |subtree| self.root_of(subtree))?;
         let size = signed.size();
         // A proof up to a size before the signed one must be consistent with the signed one.

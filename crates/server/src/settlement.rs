@@ -9,7 +9,7 @@ use leasehold_books::{BooksError, PayerPosting, Settlement};
 use leasehold_cell::{Inbox, Reply, Submission, Unsealed};
 use leasehold_engine::command::{IssueInvoice, Nothing, OpenLedger, PostUsage, SettleHour, ShareCost};
 use leasehold_engine::{Command, Refusal, Request};
-use leasehold_model::{Identity, Month, Span};
+use leasehold_model::{Identity, Month, Span, TenantNo};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -34,6 +34,8 @@ pub(crate) enum Unsettled {
     Unsealed(Unsealed),
     /// The daemon is stopping, or has no file descriptors left.
     Interrupted,
+    /// The records of a month say nothing about a tenant that got an invoice.
+    NotStated(TenantNo),
 }
 
 impl fmt::Display for Unsettled {
@@ -44,6 +46,9 @@ impl fmt::Display for Unsettled {
             Self::Refused(refusal) => write!(f, "{refusal} ({})", refusal.code()),
             Self::Unsealed(unsealed) => f.write_str(&crate::problem::unanswered(unsealed).detail),
             Self::Interrupted => f.write_str("the records of the month could not be read to their end"),
+            Self::NotStated(tenant) => {
+                write!(f, "the records of the month say nothing about {tenant}, which got an invoice")
+            }
         }
     }
 }

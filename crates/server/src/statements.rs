@@ -2,16 +2,17 @@
 //! files of the journal while the month is being closed, and sealed before it is closed.
 //!
 //! A month whose statements cannot be made is closed without them: records of old rules do not name their tenants, and
-//! segments may be out of reach.
+//! segments may be out of reach. If a statement was made and is refused, something is wrong that nobody foresaw: the month
+//! stays open, the operator is told, and it is tried again.
 
 mod saved;
 
 use crate::app::App;
 use crate::settlement::{Unsettled, send};
 use leasehold_bill::{Fold, Progress, Stated, Statements};
-use leasehold_cell::Unsealed;
-use leasehold_engine::Command;
+use leasehold_cell::{Reply, Unsealed};
 use leasehold_engine::command::StatePeriod;
+use leasehold_engine::{Command, Refusal};
 use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{MacKey, ReadError};
 use leasehold_model::{Month, TenantNo};
@@ -122,16 +123,59 @@ fn read(app: &App, month: Month, cut: u64) -> Result<Stated, Unstated> {
 fn seal(app: &App, stated: &Stated, missing: &[TenantNo]) -> Result<u64, Unsettled> {
     let mut last = 0;
     for group in missing.chunks(TOGETHER) {
-        let found = group.iter().filter_map(|tenant| Some((*tenant, stated.tenants.get(tenant)?)));
-        let commands = found.map(|(tenant, of)| Command::StatePeriod(StatePeriod { tenant, stated: of.statement }));
-        for reply in send(app, commands.collect()) {
-            match reply {
-                Ok(sealed) => last = last.max(sealed.sequence()),
-                // It would be refused again: the month is closed without it.
-                Err(Unsealed::Refused(refusal)) => tracing::error!(?refusal, "a statement was refused"),
-                Err(unsealed) => return Err(unsealed.into()),
-            }
+        for reply in send(app, commands(stated, group)?) {
+            last = last.max(sequence_of(reply)?);
         }
     }
     Ok(last)
+}
+
+/// Each tenant with an invoice has a statement: it has records, those that posted what it owes.
+fn commands(stated: &Stated, tenants: &[TenantNo]) -> Result<Vec<Command>, Unsettled> {
+    let command = |tenant: &TenantNo| {
+        let of = stated.tenants.get(tenant).ok_or(Unsettled::NotStated(*tenant))?;
+        Ok(Command::StatePeriod(StatePeriod { tenant: *tenant, stated: of.statement }))
+    };
+    tenants.iter().map(command).collect()
+}
+
+/// The sequence of a statement. One that exists already was sealed before an interruption.
+fn sequence_of(reply: Reply) -> Result<u64, Unsettled> {
+    match reply {
+        Ok(sealed) => Ok(sealed.sequence()),
+        Err(Unsealed::Refused(Refusal::StatementExists { .. })) => Ok(0),
+        Err(unsealed) => Err(unsealed.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use leasehold_bill::CommonList;
+
+    #[test]
+    fn a_refused_statement_keeps_the_month_open() {
+        let tenant = TenantNo(3);
+        let refused = |refusal| sequence_of(Err(Unsealed::Refused(refusal)));
+        let mismatch = Refusal::StatementMismatch { tenant };
+        assert_eq!(refused(mismatch.clone()), Err(Unsettled::Refused(mismatch)));
+        assert_eq!(refused(Refusal::StatementExists { tenant }), Ok(0));
+    }
+
+    #[test]
+    fn a_tenant_without_a_statement_keeps_the_month_open() {
+        let month = Month::of(leasehold_model::Instant(0));
+        let stated = Stated {
+            month,
+            from: 0,
+            border: 0,
+            cut: 0,
+            common_at_start: CommonList::default(),
+            common_at_border: CommonList::default(),
+            tenants: std::collections::BTreeMap::new(),
+            fold_at_border: Fold::new(),
+        };
+        assert_eq!(commands(&stated, &[]), Ok(Vec::new()));
+        assert_eq!(commands(&stated, &[TenantNo(3)]), Err(Unsettled::NotStated(TenantNo(3))));
+    }
 }

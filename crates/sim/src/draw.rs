@@ -1,6 +1,6 @@
 //! The simulator's cluster and requests, for tests that drive an engine of their own.
 
-use crate::{apps, prepaid, requests, usage};
+use crate::{apps, prepaid, requests, sharing, usage};
 use leasehold_engine::command::TopUp;
 use leasehold_engine::{Command, Request, State};
 use leasehold_model::{Instant, Record};
@@ -22,6 +22,13 @@ pub const FOUNDING: u64 = apps::FOUNDING;
 /// Something about app runtimes and what is lent to them, at times.
 pub fn about_apps(state: &State, now: Instant) -> Option<Request> {
     apps::any(state, now).map(|(identity, command)| Request::new(identity, command))
+}
+
+/// A policy that shares the cost of control planes, often.
+pub fn about_sharing(state: &State, records: &[Record], now: Instant) -> Option<Request> {
+    let drawn = sharing::any(state, records, now, true);
+    let policy = drawn.filter(|(_, command)| matches!(command, Command::PutSharing(_)));
+    policy.map(|(identity, command)| Request::new(identity, command))
 }
 
 /// A usage record of a runtime, or a price, at times, as sent by a server whose books have these records or fewer.

@@ -17,10 +17,10 @@ pub use cli::{InvoiceArgs, run};
 use crate::cosigned::{Cosigned, cosigned};
 use crate::failure::Why;
 use crate::trust::Trust;
-use leasehold_bill::proof_file::{BadProofFile, ProofFile};
+use leasehold_bill::proof_file::{BadProofFile, Growth, Opened, ProofFile, Rotated};
 use leasehold_bill::{Evidence, Report, check};
 use leasehold_model::{Hash, InvoiceNo};
-use leasehold_tlog::{Checkpoint, CheckpointError, Note, NoteError};
+use leasehold_tlog::{Checkpoint, CheckpointError, Note, NoteError, VerifierKey};
 use std::fmt;
 
 /// Why a file proves nothing.
@@ -33,7 +33,7 @@ pub enum NoProof {
     Cosignature(String),
     /// Its records do not lead to the root in its checkpoint.
     OtherRoot,
-    /// Its checkpoint and the pinned one have one size and different roots.
+    /// The journal that it signs for has another root at the size of the pinned checkpoint.
     Fork {
         size: u64,
     },
@@ -73,8 +73,8 @@ impl fmt::Display for NoProof {
             }
             Self::Fork { size } => write!(
                 f,
-                "its checkpoint of {size} records has another root than the one pinned in the trust file: the log signed \
-                 two histories"
+                "its journal has another root at {size} records than the checkpoint pinned in the trust file: the log \
+                 signed two histories"
             ),
             Self::Pinned(why) => write!(f, "the checkpoint pinned in the trust file is not accepted: {why}"),
         }
@@ -90,8 +90,19 @@ pub enum Pinning {
     None,
     /// They are the same.
     Same,
-    /// They have other sizes: only a consistency proof could tell whether one continues the other.
+    /// The file proves that its journal continues the pinned one.
+    Continues { pinned: u64 },
+    /// They have other sizes, and the file does not prove that one continues the other.
     Undecided { pinned: u64 },
+}
+
+/// The key that signed the checkpoint of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SignedBy {
+    /// A key of the trust file.
+    Trusted,
+    /// The key to which a key of the trust file was rotated, by this record.
+    RotatedTo { sequence: u64 },
 }
 
 /// What was found about the invoice of one file.
@@ -103,8 +114,11 @@ pub struct Checked {
     pub root: Hash,
     pub records: usize,
     pub pinning: Pinning,
+    pub signed_by: SignedBy,
     pub cosigned: Cosigned,
     pub evidence: Evidence,
+    /// The sequences and hashes of its other records.
+    pub aside: Vec<(u64, Hash)>,
     pub report: Report,
 }
 
@@ -144,32 +158,93 @@ pub fn verify_invoice(file: &[u8], earlier: &[Vec<u8>], trust: &Trust) -> Result
 fn check_file(bytes: &[u8], trust: &Trust) -> Result<Checked, NoProof> {
     let file = ProofFile::read(bytes).map_err(NoProof::File)?;
     let note = Note::parse(file.checkpoint).map_err(|why| NoProof::Checkpoint(why.into()))?;
-    let checkpoint = Checkpoint::open_note(&note, trust.keys(), trust.origin()).map_err(NoProof::Checkpoint)?;
-    let pinning = compare_pinned(&checkpoint, trust)?;
+    let trusted = Checkpoint::open_note(&note, trust.keys(), trust.origin());
+    let unknown = CheckpointError::Note(NoteError::NoKnownSignature);
+    let (checkpoint, opened, signed_by) = match trusted {
+        Ok(checkpoint) => {
+            let opened = file.open(checkpoint.size()).map_err(NoProof::File)?;
+            (checkpoint, opened, SignedBy::Trusted)
+        }
+        // Keys are followed from one to the next by the rotations in the file, which both keys of each have signed.
+        Err(why) if why == unknown => {
+            let claimed = Checkpoint::from_body(note.text()).map_err(NoProof::Checkpoint)?;
+            let opened = file.open(claimed.size()).map_err(NoProof::File)?;
+            let (checkpoint, sequence) = open_rotated(&note, &opened.rotations, trust)?;
+            (checkpoint, opened, SignedBy::RotatedTo { sequence })
+        }
+        Err(why) => return Err(NoProof::Checkpoint(why)),
+    };
     let cosigned = cosigned(&note, trust).map_err(|why: Why| NoProof::Cosignature(why.to_string()))?;
-    let (evidence, root) = file.evidence(checkpoint.size()).map_err(NoProof::File)?;
+    let Opened { evidence, root, rotations, aside } = opened;
     if root != *checkpoint.root() {
         return Err(NoProof::OtherRoot);
     }
+    file.check_growth(checkpoint.size(), &root).map_err(NoProof::File)?;
+    let pinning = compare_pinned(&checkpoint, file.growth.as_ref(), &rotations, trust)?;
     Ok(Checked {
         number: file.invoice,
         size: checkpoint.size(),
         root,
         records: file.records.len(),
         pinning,
+        signed_by,
         cosigned,
         report: check(&evidence),
         evidence,
+        aside,
     })
 }
 
-fn compare_pinned(checkpoint: &Checkpoint, trust: &Trust) -> Result<Pinning, NoProof> {
+/// The keys to which those of the trust file were rotated, each with the record that did it.
+fn rotated_keys(rotations: &[Rotated], trust: &Trust) -> Vec<(VerifierKey, u64)> {
+    let mut known: Vec<[u8; 32]> = trust.keys().iter().map(VerifierKey::public_key).collect();
+    let mut rotated = Vec::new();
+    for Rotated { sequence, old_key, new_key } in rotations {
+        if known.contains(old_key)
+            && !known.contains(new_key)
+            && let Ok(key) = VerifierKey::new(trust.origin(), new_key)
+        {
+            known.push(*new_key);
+            rotated.push((key, *sequence));
+        }
+    }
+    rotated
+}
+
+/// Opens a checkpoint with the keys to which those of the trust file were rotated, the newest first.
+fn open_rotated(note: &Note, rotations: &[Rotated], trust: &Trust) -> Result<(Checkpoint, u64), NoProof> {
+    let mut why = CheckpointError::Note(NoteError::NoKnownSignature);
+    for (key, sequence) in rotated_keys(rotations, trust).into_iter().rev() {
+        match Checkpoint::open_note(note, &[key], trust.origin()) {
+            Ok(checkpoint) => return Ok((checkpoint, sequence)),
+            Err(CheckpointError::Note(NoteError::NoKnownSignature)) => {}
+            Err(other) => why = other,
+        }
+    }
+    Err(NoProof::Checkpoint(why))
+}
+
+fn compare_pinned(
+    checkpoint: &Checkpoint,
+    growth: Option<&Growth>,
+    rotations: &[Rotated],
+    trust: &Trust,
+) -> Result<Pinning, NoProof> {
     let Some(pinned) = trust.pinned() else { return Ok(Pinning::None) };
-    Checkpoint::open_note(&pinned.note, trust.keys(), trust.origin()).map_err(NoProof::Pinned)?;
-    let size = pinned.checkpoint.size();
-    match (size == checkpoint.size(), pinned.checkpoint.root() == checkpoint.root()) {
-        (true, true) => Ok(Pinning::Same),
-        (true, false) => Err(NoProof::Fork { size }),
-        (false, _) => Ok(Pinning::Undecided { pinned: size }),
+    let mut keys = trust.keys().to_vec();
+    keys.extend(rotated_keys(rotations, trust).into_iter().map(|(key, _)| key));
+    Checkpoint::open_note(&pinned.note, &keys, trust.origin()).map_err(NoProof::Pinned)?;
+    let (size, root) = (pinned.checkpoint.size(), pinned.checkpoint.root());
+    let known = match growth {
+        _ if size == checkpoint.size() => Some((checkpoint.root(), Pinning::Same)),
+        Some(growth) if growth.from == size => Some((&growth.root, Pinning::Continues { pinned: size })),
+        // Every journal continues the empty one.
+        _ if size == 0 => Some((root, Pinning::Continues { pinned: 0 })),
+        _ => None,
+    };
+    match known {
+        Some((found, pinning)) if found == root => Ok(pinning),
+        Some(_) => Err(NoProof::Fork { size }),
+        None => Ok(Pinning::Undecided { pinned: size }),
     }
 }

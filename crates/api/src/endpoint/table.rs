@@ -407,7 +407,9 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/invoices/" {number} for INVOICE_READERS query[invoice_format]
             => 200 Invoice also "text/csv" "text/html" }
     prove_invoice { "Download the file that proves an invoice, for `leasehold-verify invoice`"
-        Get "/api/v1/invoices/" {number} "/proof" for INVOICE_READERS => 200 Bytes "application/octet-stream" }
+        Get "/api/v1/invoices/" {number} "/proof" for INVOICE_READERS
+            query[(since_size "Prove, too, that the journal continues that of this size, for readers who know a checkpoint of it." sequence)]
+            => 200 Bytes "application/octet-stream" }
     list_payments { "List payments"
         Get "/api/v1/payments" for INVOICE_READERS
             query[

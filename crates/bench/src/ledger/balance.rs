@@ -1,11 +1,10 @@
 //! The balance of an account, asked for over HTTP.
 
 use super::cluster::{CLASSES, PROJECTS};
-use crate::http::{bind, p99_us, run_to_end};
+use super::served::served;
+use crate::http::p99_us;
 use crate::outcome::Outcome;
 use leasehold_server::Daemon;
-use std::sync::mpsc;
-use tokio::sync::oneshot;
 
 /// The accounts in turn: what each project owes, and the revenue of a class.
 fn account(asked: u64) -> String {
@@ -20,23 +19,9 @@ fn account(asked: u64) -> String {
 
 /// Serves, asks, and stops.
 pub(super) fn over_http(daemon: Daemon, entries: u64) -> Outcome {
-    let token = daemon.operator_token.as_deref().expect("a new token").to_owned();
-    let (stop, stopped) = oneshot::channel::<()>();
-    let (say, said) = mpsc::channel();
-    let serving = std::thread::spawn(move || {
-        run_to_end(async move {
-            let listener = bind();
-            say.send(listener.local_addr().expect("an address")).expect("somebody waits for it");
-            let stopped = async {
-                let _ = stopped.await;
-            };
-            daemon.serve(listener, stopped).await.expect("a clean stop");
-        });
+    let p99_ms = served(daemon, |address, token| {
+        (0..3).map(|_| p99_us((address, token), account)).fold(f64::INFINITY, f64::min) / 1000.0
     });
-    let of = (said.recv().expect("it listens"), token.as_str());
-    let p99_ms = (0..3).map(|_| p99_us(of, account)).fold(f64::INFINITY, f64::min) / 1000.0;
-    let _ = stop.send(());
-    serving.join().expect("a clean stop");
     let note = format!("{entries} entries; over HTTP on one connection, the 99th percentile; the best of three");
     Outcome::at_most("ledger.balance", p99_ms, "ms", "<= 1", 1.0).note(note)
 }

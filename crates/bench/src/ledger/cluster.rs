@@ -35,7 +35,8 @@ fn prices() -> Prices {
     Prices { kinds: PerKind(kinds), periods, ..Prices::default_card() }
 }
 
-fn commands() -> Vec<Command> {
+/// Classes, a pool, prices and nodes.
+pub(super) fn inventory() -> Vec<Command> {
     let long = Settings { ttl_max: Span::from_secs(90 * 86_400), ..Settings::default() };
     let mut commands = vec![Command::ChangeSettings(long)];
     for (kind, quanta_per_unit) in CLASSES {
@@ -66,24 +67,35 @@ fn commands() -> Vec<Command> {
             capacity: (0..).zip(CLASSES).map(units).collect(),
         }));
     }
-    for tenant in 0..PROJECTS {
-        let named = TenantSettings::named(name(&format!("tenant-{tenant:04}")));
-        let settings = TenantSettings { max_priority: Priority::Guaranteed, ..named };
-        commands.push(Command::PutTenant(PutTenant { tenant: None, settings }));
-        commands.push(Command::PutProject(PutProject { project: None, tenant: TenantNo(tenant), name: name("main") }));
-    }
     commands
+}
+
+pub(super) fn tenant(number: u32) -> Command {
+    let named = TenantSettings::named(name(&format!("tenant-{number:04}")));
+    let settings = TenantSettings { max_priority: Priority::Guaranteed, ..named };
+    Command::PutTenant(PutTenant { tenant: None, settings })
+}
+
+pub(super) fn project(of: u32, label: &str) -> Command {
+    Command::PutProject(PutProject { project: None, tenant: TenantNo(of), name: name(label) })
+}
+
+/// A lease of each class at each priority in turn.
+pub(super) fn request(turn: u32, ttl: Span) -> RequestLease {
+    let class = turn as usize % CLASSES.len();
+    let mut ask = RequestLease::of(ClassNo(class as u16), Quanta(1 + u64::from(turn % 3)), ttl);
+    ask.pool = Some(PoolNo(0));
+    ask.priority = PRIORITIES[turn as usize / CLASSES.len() % PRIORITIES.len()];
+    ask
 }
 
 /// Creates the cluster and grants the leases; returns them with their tenants.
 pub(super) fn furnish(cell: &Cell) -> Vec<(LeaseNo, u32)> {
-    operate_all(cell, commands());
+    let tenants = (0..PROJECTS).flat_map(|number| [tenant(number), project(number, "main")]);
+    operate_all(cell, inventory().into_iter().chain(tenants).collect());
     let requests = (0..LIVE as u32).map(|lease| {
         let (tenant, turn) = (lease % PROJECTS, lease / PROJECTS);
-        let class = turn as usize % CLASSES.len();
-        let mut ask = RequestLease::of(ClassNo(class as u16), Quanta(1 + u64::from(turn % 3)), TTL);
-        ask.pool = Some(PoolNo(0));
-        ask.priority = PRIORITIES[turn as usize / CLASSES.len() % PRIORITIES.len()];
+        let ask = request(turn, TTL);
         (Request::new(identity(tenant), Command::Request(ask)), u64::from(tenant))
     });
     let mut live = Vec::with_capacity(LIVE);

@@ -31,7 +31,7 @@ fn post(daemon: &Daemon, clock: &ManualClock) -> Duration {
     took
 }
 
-fn percentile(sorted: &[Duration], per_mille: usize) -> f64 {
+pub(super) fn percentile(sorted: &[Duration], per_mille: usize) -> f64 {
     milliseconds(sorted[(sorted.len() * per_mille / 1000).min(sorted.len() - 1)])
 }
 

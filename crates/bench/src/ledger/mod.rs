@@ -9,7 +9,11 @@ mod cluster;
 mod daemon;
 mod hours;
 mod month;
+mod proof;
+mod proof_month;
+mod served;
 mod transfers;
 
 pub(crate) use hours::post_hours;
 pub(crate) use month::close_month;
+pub(crate) use proof::invoice_proof;

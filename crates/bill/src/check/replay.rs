@@ -202,6 +202,10 @@ impl<'e> Checker<'e> {
         }
         match concern {
             Concern::Tenant(tenant) if tenant == evidence.tenant => {
+                if let Body::Unknown { kind, .. } = &record.body {
+                    let what = format!("What records of kind {kind} mean, which this version does not know.");
+                    self.leave_open(None, what);
+                }
                 if in_range {
                     replay.own.push(leaf_hash(hash));
                 }

@@ -4,7 +4,7 @@
 use super::{BadProofFile, ProofFile};
 use crate::check::{Evidence, Evident};
 use crate::list::{ClaimedNodes, CommonList, TenantList};
-use leasehold_model::body::{InvoiceIssued, PeriodStated};
+use leasehold_model::body::{InvoiceIssued, KeyRotated, PeriodStated};
 use leasehold_model::codec::{DecodeError, Field};
 use leasehold_model::{Body, Hash, InvoiceNo, Month, Record, TenantNo};
 
@@ -16,13 +16,32 @@ pub enum Needed {
     Closed,
 }
 
+/// A key that was replaced by another one, which both have signed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rotated {
+    pub sequence: u64,
+    pub old_key: [u8; 32],
+    pub new_key: [u8; 32],
+}
+
+/// What is in a file. It is worth nothing before the root is compared with a signed one.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    pub evidence: Evidence,
+    /// In the order of the journal.
+    pub rotations: Vec<Rotated>,
+    /// The sequences and hashes of the records that are no part of the evidence: the statement and the rotations.
+    pub aside: Vec<(u64, Hash)>,
+    /// The root to which the records lead.
+    pub root: Hash,
+}
+
 impl ProofFile<'_> {
-    /// The evidence in the file, and the root of a tree of this size to which it leads. It is worth nothing before that
-    /// root is compared with a signed one.
+    /// The evidence in the file, and the root of a tree of this size to which it leads.
     ///
     /// # Errors
     /// When the file leads to no root, or its records are not those of one invoice.
-    pub fn evidence(&self, tree_size: u64) -> Result<(Evidence, Hash), BadProofFile> {
+    pub fn open(&self, tree_size: u64) -> Result<Opened, BadProofFile> {
         let mut all: Vec<Evident> = Vec::with_capacity(self.records.len());
         let root = self.root(tree_size, |record, hash| {
             all.push(Evident { sequence: record.sequence, hash, record });
@@ -34,10 +53,19 @@ impl ProofFile<'_> {
         let bill = Bill { tenant, month, invoice: self.invoice, issued_at, statement };
         let mut records = Vec::with_capacity(all.len());
         let (mut counted, mut closed) = (0_u64, 0);
+        let (mut rotations, mut aside) = (Vec::new(), Vec::new());
         for evident in all {
             match bill.place(&evident.record).ok_or(BadProofFile::Unneeded { sequence: evident.sequence })? {
                 Place::Counted => counted += 1,
-                Place::Statement => continue,
+                Place::Statement => {
+                    aside.push((evident.sequence, evident.hash));
+                    continue;
+                }
+                Place::Rotation => {
+                    rotations.push(rotated(&evident.record)?);
+                    aside.push((evident.sequence, evident.hash));
+                    continue;
+                }
                 Place::Closed => closed += 1,
                 Place::Other => {}
             }
@@ -63,7 +91,16 @@ impl ProofFile<'_> {
             claimed_nodes: ClaimedNodes::from_bytes(self.lists.claimed_nodes).map_err(part("the list of nodes"))?,
             records,
         };
-        Ok((evidence, root))
+        Ok(Opened { evidence, rotations, aside, root })
+    }
+
+    /// Checks that the journal at the earlier size, if the file has one, is the beginning of the one that is signed.
+    ///
+    /// # Errors
+    /// When it is not.
+    pub fn check_growth(&self, tree_size: u64, root: &Hash) -> Result<(), BadProofFile> {
+        let Some(growth) = &self.growth else { return Ok(()) };
+        growth.verify(tree_size, root).map_err(|_| BadProofFile::NotGrown { from: growth.from })
     }
 
     /// The record of the invoice, and whose it is.
@@ -91,6 +128,17 @@ fn check_classes(common: &CommonList, records: &[Evident]) -> Result<(), BadProo
             Err(BadProofFile::Part { what: "the common list", why: DecodeError::Forbidden("a class without quanta") })
         }
     }
+}
+
+/// Both keys of a rotation are its signers; that their signatures are right is checked with the records.
+fn rotated(record: &Record) -> Result<Rotated, BadProofFile> {
+    let sequence = record.sequence;
+    if let Body::KeyRotated(KeyRotated { old_key, new_key }) = record.body
+        && record.signers.as_slice() == [old_key, new_key]
+    {
+        return Ok(Rotated { sequence, old_key, new_key });
+    }
+    Err(BadProofFile::BadRotation { sequence })
 }
 
 fn stated(all: &[Evident], tenant: TenantNo, month: Month) -> Result<(u64, PeriodStated), BadProofFile> {
@@ -125,6 +173,8 @@ pub enum Place {
     Statement,
     /// The end of the month.
     Closed,
+    /// A rotation of the signing key, anywhere in the journal.
+    Rotation,
     /// The cuts of the month and of the one before, and what comes between the cut and the invoice.
     Other,
 }
@@ -137,6 +187,9 @@ impl Bill {
         let (stated_at, says) = self.statement;
         let of_tenant = record.identity.tenant == Some(self.tenant);
         let of_month = |body: &Body, month: Month| matches!(body, Body::PeriodClosing(of) if of.month == month);
+        if matches!(record.body, Body::KeyRotated(_)) && record.identity.tenant.is_none() {
+            return Some(Place::Rotation);
+        }
         if sequence < says.from {
             return None;
         }

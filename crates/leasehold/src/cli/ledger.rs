@@ -337,10 +337,16 @@ Examples:
 
 The file holds the tenant's own records of the month, and nothing of other tenants. Whoever has it
 can check the invoice without the daemon:
-  leasehold-verify invoice FILE --trust TRUST_FILE")]
+  leasehold-verify invoice FILE --trust TRUST_FILE
+
+If a checkpoint is pinned in the trust file, its size is the second line of that checkpoint: with --since-size
+the file also proves that the journal continues the pinned one.")]
 pub(crate) struct InvoiceProveArgs {
     /// Number, such as INV-000012 or CN-000003
     pub(crate) number: String,
+    /// Prove, too, that the journal continues that of this size, which is pinned in the trust file
+    #[arg(long, value_name = "RECORDS")]
+    pub(crate) since_size: Option<u64>,
     /// Write to this file [default: the number with the ending .proof]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,

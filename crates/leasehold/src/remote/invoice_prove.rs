@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The daemon reads all records of the month before it answers.
+/// The daemon reads all records of the month before it sends more than the first line.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(15 * 60);
 
 pub(super) async fn prove(session: &Session, args: InvoiceProveArgs) -> Result<(), Failed> {
@@ -30,7 +30,7 @@ pub(super) async fn prove(session: &Session, args: InvoiceProveArgs) -> Result<(
             .advice("choose another file with --out, or add --force")
             .into());
     }
-    let bytes = download(session, &number, &path).await?;
+    let bytes = download(session, &number, args.since_size, &path).await?;
     if session.json {
         return Ok(print_json(&json!({ "invoice": number, "file": path.display().to_string(), "bytes": bytes }))?);
     }
@@ -46,19 +46,29 @@ fn not_written(path: &Path, error: &io::Error) -> Problem {
     Problem::refused("output_failed", format!("{} cannot be written: {error}", path.display()))
 }
 
+/// How much of the file has arrived; `None` while that is its first line, and the daemon still makes the rest.
+fn progress(bytes: u64, whole: Option<u64>) -> Option<String> {
+    match whole {
+        Some(whole) => Some(format!("leasehold: {} of {} KiB", bytes >> 10, whole >> 10)),
+        None if bytes < 1024 => None,
+        None => Some(format!("leasehold: {} KiB", bytes >> 10)),
+    }
+}
+
 /// Writes to a file beside it, which replaces it when it is complete.
-async fn download(session: &Session, number: &str, path: &Path) -> Result<u64, Failed> {
+async fn download(session: &Session, number: &str, since_size: Option<u64>, path: &Path) -> Result<u64, Failed> {
     let drawn = term::drawable().is_some();
     let draw = |text: &str| {
         if drawn {
             term::say(&format!("\r\x1b[K{text}"));
         }
     };
-    draw("leasehold: the daemon makes the proof …");
-    let call = session.client.prove_invoice(number).patiently(PROOF_TIMEOUT);
-    let begun = call.download().await;
-    draw("");
+    const MAKING: &str = "leasehold: the daemon makes the proof …";
+    draw(MAKING);
+    let call = session.client.prove_invoice(number).maybe("since_size", since_size).patiently(PROOF_TIMEOUT);
+    let begun = call.download().await.inspect_err(|_| draw(""));
     let mut download = begun?;
+    let whole = download.bytes();
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     let part = PathBuf::from(name);
@@ -69,7 +79,7 @@ async fn download(session: &Session, number: &str, path: &Path) -> Result<u64, F
         while let Some(chunk) = download.chunk().await? {
             file.write_all(&chunk).map_err(|error| failed(&error))?;
             bytes += chunk.len() as u64;
-            draw(&format!("leasehold: {} KiB", bytes >> 10));
+            draw(&progress(bytes, whole).unwrap_or_else(|| MAKING.to_owned()));
         }
         file.sync_all().map_err(|error| failed(&error))?;
         fs::rename(&part, path).map_err(|error| failed(&error))?;
@@ -82,4 +92,16 @@ async fn download(session: &Session, number: &str, path: &Path) -> Result<u64, F
         let _ = fs::remove_file(&part);
     }
     written.map(|()| bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::progress;
+
+    #[test]
+    fn progress_says_how_much_has_arrived() {
+        assert_eq!(progress(2048, Some(10_240)).as_deref(), Some("leasehold: 2 of 10 KiB"));
+        assert_eq!(progress(2048, None).as_deref(), Some("leasehold: 2 KiB"));
+        assert_eq!(progress(27, None), None);
+    }
 }

@@ -78,6 +78,7 @@ fn unsettled(why: &Unsettled) -> Problem {
         }
         Unsettled::Refused(refusal) => crate::problem::refused(refusal),
         Unsettled::Unsealed(unsealed) => crate::problem::unanswered(unsealed),
+        Unsettled::NotStated(_) => codes::INTERNAL.problem(format!("The month cannot be closed: {why}.")),
     }
 }
 

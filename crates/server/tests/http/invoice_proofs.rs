@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use leasehold_api::{Method, Role};
 use leasehold_bill::Verdict;
 use leasehold_verify::Trust;
-use leasehold_verify::invoice::{Judged, verify_invoice};
+use leasehold_verify::invoice::{Judged, Pinning, SignedBy, verify_invoice};
 use serde_json::{Value, json};
 
 const HOUR: u64 = 3600;
@@ -26,9 +26,16 @@ impl Ledger {
 
     /// The proof of the newest invoice of a tenant, fetched with its own token once a checkpoint covers it.
     pub(crate) async fn proof_of(&self, tenant: &str) -> (Value, Vec<u8>) {
+        let token = self.admin_of(tenant).await;
+        self.proof_with(tenant, &token, "").await
+    }
+
+    /// The same with a token and query parameters.
+    async fn proof_with(&self, tenant: &str, token: &str, query: &str) -> (Value, Vec<u8>) {
         settled(&self.world).await;
-        let (invoice, token) = (self.invoice_of(tenant).await, self.admin_of(tenant).await);
-        let path = format!("{}/api/v1/invoices/{}/proof", self.world.url, invoice["number"].as_str().expect("text"));
+        let invoice = self.invoice_of(tenant).await;
+        let number = invoice["number"].as_str().expect("text");
+        let path = format!("{}/api/v1/invoices/{number}/proof{query}", self.world.url);
         let answer = self.world.client().get(path).bearer_auth(token).send().await.expect("an answer");
         let status = answer.status();
         let file = answer.bytes().await.expect("a file").to_vec();
@@ -38,6 +45,15 @@ impl Ledger {
 
     pub(crate) async fn trust(&self) -> Trust {
         Trust::new(key(&self.world).await)
+    }
+}
+
+impl Ledger {
+    /// Replaces the signing key.
+    async fn rotate(&self) {
+        self.world.post("/api/v1/audit/keys/rotate", json!({})).await.expect(200);
+        settled(&self.world).await;
+        self.world.post("/api/v1/audit/keys/finish", json!({})).await.expect(200);
     }
 }
 
@@ -118,5 +134,43 @@ async fn a_proof_is_for_those_who_see_the_invoice_and_for_closed_months() {
     for role in [Role::Operator, Role::BillingAuthority, Role::TenantAdmin] {
         assert_eq!(get(role, own.clone()).await.status, 200, "{role}");
     }
+    ledger.world.stop().await;
+}
+
+/// The key is replaced before the range of February, in it and after it. Whoever trusts the first key follows it through
+/// the records in the file, and gets a decision about the checkpoint that was pinned at the beginning.
+#[tokio::test]
+async fn rotated_keys_and_pinned_checkpoints_are_followed() {
+    let ledger = Ledger::open().await;
+    let (mut old, seen) = (ledger.trust().await, settled(&ledger.world).await);
+    ledger.rotate().await;
+    ledger.pass(2 * HOUR).await;
+    let request = json!({ "tenant": "physics", "project": "physics-main", "ttl": "3h",
+        "asks": [{ "class": "h100", "quantity": 4 }] });
+    ledger.world.post("/api/v1/leases", request).await.expect(201);
+    ledger.close_january().await;
+    ledger.rotate().await;
+    ledger.pass(28 * 24 * HOUR).await;
+    ledger.world.post("/api/v1/periods/2026-02/close", json!({})).await.expect(202);
+    ledger.world.until("/api/v1/periods/2026-02", |period| period["state"] == "closed").await;
+    ledger.rotate().await;
+    let token = ledger.admin_of("physics").await;
+    let (_, plain) = ledger.proof_with("physics", &token, "").await;
+    let judged = verify_invoice(&plain, &[], &old).expect("a proof");
+    assert!(judged.is_proved(), "{}", explain(&judged));
+    let SignedBy::RotatedTo { sequence } = judged.checked.signed_by else { panic!("the first key does not sign") };
+    assert_eq!(judged.checked.aside.len(), 4, "a statement and three rotations");
+    assert!(judged.checked.aside.iter().any(|(at, _)| *at == sequence));
+    // Without the pinned size, nothing is decided about it.
+    old.pin(&seen.note).expect("a checkpoint");
+    let judged = verify_invoice(&plain, &[], &old).expect("a proof");
+    assert_eq!(judged.checked.pinning, Pinning::Undecided { pinned: seen.size });
+    let (_, grown) = ledger.proof_with("physics", &token, &format!("?since_size={}", seen.size)).await;
+    let judged = verify_invoice(&grown, &[], &old).expect("a proof");
+    assert!(judged.is_proved(), "{}", explain(&judged));
+    assert_eq!(judged.checked.pinning, Pinning::Continues { pinned: seen.size });
+    let number = ledger.invoice_of("physics").await["number"].as_str().expect("text").to_owned();
+    let later = format!("/api/v1/invoices/{number}/proof?since_size=1000000").leak();
+    assert_eq!(ledger.as_role(Role::TenantAdmin, Method::Get, later, None).await.expect(400)["code"], "bad_query");
     ledger.world.stop().await;
 }

@@ -7,6 +7,8 @@ pub(crate) struct Parts {
     /// The series and the number, as they are encoded.
     pub(crate) invoice: Vec<u8>,
     pub(crate) note: String,
+    /// The earlier size with its root and hashes, as they are encoded.
+    pub(crate) growth: Vec<u8>,
     pub(crate) records: Vec<Part>,
     pub(crate) lists: [Vec<u8>; 3],
     pub(crate) hashes: Vec<[u8; 32]>,
@@ -60,6 +62,15 @@ impl Parts {
         put_varint(varint(&mut rest), &mut invoice);
         let length = varint(&mut rest);
         let note = String::from_utf8(take(&mut rest, length)).expect("text");
+        let mut growth = Vec::new();
+        let size = varint(&mut rest);
+        put_varint(size, &mut growth);
+        if size > 0 {
+            growth.extend(take(&mut rest, 32));
+            let hashes = varint(&mut rest);
+            put_varint(hashes, &mut growth);
+            growth.extend(take(&mut rest, 32 * hashes));
+        }
         let (mut records, mut before) = (Vec::new(), None);
         loop {
             let word = varint(&mut rest);
@@ -77,7 +88,7 @@ impl Parts {
             take(&mut rest, length)
         });
         let hashes = rest.chunks(32).map(|hash| hash.try_into().expect("a whole hash")).collect();
-        Self { invoice, note, records, lists, hashes }
+        Self { invoice, note, growth, records, lists, hashes }
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
@@ -85,6 +96,7 @@ impl Parts {
         out.extend(&self.invoice);
         put_varint(self.note.len() as u64, &mut out);
         out.extend(self.note.as_bytes());
+        out.extend(&self.growth);
         for Part { bytes, link, signatures } in &self.records {
             put_varint(((bytes.len() << 2) | (signatures.len() / 64)) as u64, &mut out);
             out.extend(bytes);

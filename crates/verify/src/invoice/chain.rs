@@ -59,9 +59,10 @@ pub(super) fn broken(earlier: &[Checked], last: &Checked) -> Vec<Broken> {
     let mut files = earlier.iter().chain(std::iter::once(last)).peekable();
     while let Some(file) = files.next() {
         let name = file.number.to_string();
-        for evident in &file.evidence.records {
-            if *hashes.entry(evident.sequence).or_insert(evident.hash) != evident.hash {
-                broken.push(Broken::OtherRecord { earlier: name.clone(), sequence: evident.sequence });
+        let all = file.evidence.records.iter().map(|evident| (evident.sequence, evident.hash));
+        for (sequence, hash) in all.chain(file.aside.iter().copied()) {
+            if *hashes.entry(sequence).or_insert(hash) != hash {
+                broken.push(Broken::OtherRecord { earlier: name.clone(), sequence });
                 break;
             }
         }

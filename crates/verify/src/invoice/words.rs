@@ -1,7 +1,7 @@
 //! What was found about an invoice, in words.
 
 use super::names::Names;
-use super::{Checked, Judged, Pinning};
+use super::{Checked, Judged, Pinning, SignedBy};
 use crate::progress::thousands;
 use leasehold_bill::{Mismatch, Place, Verdict};
 use leasehold_ledger::InvoiceLineKey;
@@ -58,8 +58,19 @@ pub(super) fn proved(checked: &Checked) -> Vec<String> {
         "what was used, hour by hour, follows from these records and the prices in force".to_owned(),
         "every amount, its rounding, the tax and the total follow from that".to_owned(),
     ];
-    if checked.pinning == Pinning::Same {
-        proved.push("the signed journal is the one that is pinned in the trust file".to_owned());
+    if let SignedBy::RotatedTo { sequence } = checked.signed_by {
+        proved.push(format!(
+            "the key that signed it follows from one of the trust file by record {}, which both keys have signed",
+            thousands(sequence)
+        ));
+    }
+    match checked.pinning {
+        Pinning::Same => proved.push("the signed journal is the one that is pinned in the trust file".to_owned()),
+        Pinning::Continues { pinned } => proved.push(format!(
+            "the signed journal continues the one that is pinned in the trust file at {} records",
+            thousands(pinned)
+        )),
+        Pinning::None | Pinning::Undecided { .. } => {}
     }
     for witness in &checked.cosigned.by {
         proved.push(format!("witness {} saw the same journal", witness.name));
@@ -73,15 +84,15 @@ pub(super) fn not_proved(judged: &Judged) -> Vec<String> {
     let mut open: Vec<String> = checked.report.not_proved.iter().map(ToString::to_string).collect();
     match checked.pinning {
         Pinning::Undecided { pinned } => open.push(format!(
-            "whether the signed journal continues the one pinned in the trust file at {} records: a consistency proof \
-             or `leasehold-verify` on the journal decides that",
+            "whether the signed journal continues the one pinned in the trust file at {} records: a newer proof, made with \
+             `leasehold invoice prove --since-size {pinned}`, decides that",
             thousands(pinned)
         )),
         Pinning::None => open.push(
             "whether others are shown the same journal: nothing is pinned in the trust file to compare it with"
                 .to_owned(),
         ),
-        Pinning::Same => {}
+        Pinning::Same | Pinning::Continues { .. } => {}
     }
     open.push(
         "that the operator left out none of the tenant's records: whoever verifies the whole journal finds that, or the \

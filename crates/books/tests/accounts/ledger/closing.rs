@@ -34,6 +34,7 @@ impl Story {
                 return Ok(Settled::Interrupted);
             }
         }
+        self.share_costs()?;
         if !self.audit.ledger.invoices_of(month).is_empty()
             && self.books().invoices().iter().all(|one| one.month != month)
         {

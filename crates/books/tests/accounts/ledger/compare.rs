@@ -14,8 +14,8 @@ pub(crate) fn same_lines(books: &[(InvoiceLineKey, InvoiceLine)], model: &Invoic
     }
     let mut ours = InvoiceLines::new();
     for (key, line) in books {
-        let usage = (!key.correction).then(|| {
-            let item = key.item.expect("a class or a unit");
+        // Corrections, entries by hand and shares have no item.
+        let usage = key.item.filter(|_| !key.correction).map(|item| {
             // Lines of usage units have neither a pool nor a priority.
             let (pool, priority) = match item {
                 Item::Class(_) => (key.pool.expect("a pool"), key.priority.expect("a priority")),

@@ -30,7 +30,8 @@ impl Parts {
         let checkpoint = offset(bytes, file.checkpoint.as_bytes());
         Self {
             checkpoint,
-            records: checkpoint + file.checkpoint.len(),
+            // After the earlier size, which is 0.
+            records: checkpoint + file.checkpoint.len() + 1,
             common: offset(bytes, file.lists.common),
             tenant: offset(bytes, file.lists.tenant),
             nodes: offset(bytes, file.lists.claimed_nodes),
@@ -45,6 +46,10 @@ fn flipped(bytes: &[u8], place: usize) -> Vec<u8> {
         *byte ^= 1;
     }
     bytes
+}
+
+fn without(bytes: &[u8], place: usize) -> Vec<u8> {
+    [&bytes[..place], &bytes[place + 1..]].concat()
 }
 
 fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
@@ -65,8 +70,10 @@ pub(crate) const FILE_CHANGES: &[FileChange] = &[
     FileChange { what: "its first line is another", make: |bytes, _| replaced(bytes, "invoice", "Invoice") },
     FileChange { what: "it is about another invoice", make: |bytes, _| flipped(bytes, 28) },
     FileChange { what: "its checkpoint is of another origin", make: |bytes, _| replaced(bytes, "sim.", "sin.") },
-    FileChange { what: "its checkpoint is damaged", make: |bytes, parts| flipped(bytes, parts.records - 5) },
+    FileChange { what: "its checkpoint is damaged", make: |bytes, parts| flipped(bytes, parts.records - 6) },
     FileChange { what: "its checkpoint has another size", make: |bytes, parts| flipped(bytes, parts.checkpoint + 12) },
+    FileChange { what: "its earlier size is missing", make: |bytes, parts| without(bytes, parts.records - 1) },
+    FileChange { what: "its earlier size is invented", make: |bytes, parts| flipped(bytes, parts.records - 1) },
     FileChange { what: "its first record is damaged", make: |bytes, parts| flipped(bytes, parts.records + 6) },
     FileChange {
         what: "a record in the middle is damaged",

@@ -11,6 +11,8 @@ mod evidence;
 mod file_changes;
 mod nonsense;
 mod proof_files;
+mod proof_journal;
+mod proof_kinds;
 mod settling;
 mod story;
 mod tamper;
@@ -34,7 +36,17 @@ const HOUR: u64 = 3_600_000_000_000;
 
 /// One history. Returns its story.
 fn tell(seed: u64, steps: u32, shelf: Shelf) -> Step<Story> {
-    let mut story = Story::begin(seed, shelf)?;
+    told(Story::begin(seed, shelf)?, steps)
+}
+
+/// One in which the cost of control planes is shared.
+fn tell_sharing(seed: u64, steps: u32) -> Step<Story> {
+    let mut story = Story::begin(seed, Shelf::Memory)?;
+    story.shares = true;
+    told(story, steps)
+}
+
+fn told(mut story: Story, steps: u32) -> Step<Story> {
     let opens_at = story.dice.below(u64::from(steps) / 2 + 1);
     for step in 0..u64::from(steps) {
         if step == opens_at {

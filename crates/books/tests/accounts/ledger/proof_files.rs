@@ -6,55 +6,19 @@
 use super::bills::another_month;
 use super::evidence::evidences;
 use super::file_changes::{FILE_CHANGES, Parts, other_trust};
+use super::proof_journal::{Making, ORIGIN, hashes, sealed};
 use super::story::Shelf;
 use super::tamper::{CHANGES, Change};
 use super::tampering::restated_with;
 use super::tell;
 use crate::from_env;
-use leasehold_bill::proof_file::{Lists, ProofWriter};
 use leasehold_bill::{Evidence, Evident, Place};
-use leasehold_model::body::PeriodStated;
-use leasehold_model::codec::Field;
-use leasehold_model::frame::Signer;
-use leasehold_model::limits::BATCH_BYTES_MAX;
-use leasehold_model::{Batch, Body, Hash, InvoiceNo, RawBatch, Record};
-use leasehold_tlog::{Checkpoint, Frontier, SigningKey, leaf_hash};
+use leasehold_model::{Hash, Record};
+use leasehold_tlog::SigningKey;
 use leasehold_verify::Trust;
 use leasehold_verify::invoice::verify_invoice;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-const ORIGIN: &str = "sim.example";
-
-/// Nothing in a history is signed.
-struct Nobody;
-impl Signer for Nobody {
-    fn sign(&self, _: &[u8; 32], _: &[u8]) -> Option<[u8; 64]> {
-        None
-    }
-}
-
-/// Records in batches that fit, sealed one after the other.
-fn sealed(records: &[Record]) -> Vec<Batch> {
-    let mut batches = vec![Batch::new(0)];
-    for record in records {
-        let last = batches.last().expect("there is one");
-        if last.bytes().len() > BATCH_BYTES_MAX / 2 || last.count() == 10_000 {
-            batches.push(Batch::new(record.sequence));
-        }
-        batches.last_mut().expect("there is one").push(record);
-    }
-    let mut head = [0; 32];
-    for batch in &mut batches {
-        head = batch.seal(&head, &Nobody).expect("nothing is signed");
-    }
-    batches
-}
-
-fn hashes(batches: &[Batch]) -> Vec<Hash> {
-    let raw = batches.iter().map(|batch| RawBatch::read(batch.bytes()).expect("a batch"));
-    raw.flat_map(|batch| batch.records().map(|raw| raw.expect("a frame").hash()).collect::<Vec<_>>()).collect()
-}
 
 /// What somebody with the key makes of a history: the records, as evidence has them now, and a statement of them.
 struct Forged {
@@ -74,6 +38,12 @@ fn forge(history: &[Record], mut evidence: Evidence) -> Forged {
     Forged { records, evidence }
 }
 
+/// Evidence with the hashes that its records have in the journal.
+pub(super) fn honest(history: &[Record], evidence: Evidence) -> Evidence {
+    let hashes = hashes(&sealed(history));
+    restated_with(evidence, &|e| with_hashes(e, &hashes)).expect("nothing was changed")
+}
+
 fn with_hashes(mut evidence: Evidence, hashes: &[Hash]) -> Evidence {
     for Evident { sequence, hash, .. } in &mut evidence.records {
         *hash = hashes[usize::try_from(*sequence).expect("few")];
@@ -81,57 +51,10 @@ fn with_hashes(mut evidence: Evidence, hashes: &[Hash]) -> Evidence {
     evidence
 }
 
-fn stating(sequence: u64, last: &Record, evidence: &Evidence, stated: PeriodStated) -> Record {
-    let mut record = Record::new(sequence, last.stamp, stated);
-    record.identity.tenant = Some(evidence.tenant);
-    record
-}
-
-fn number(evidence: &Evidence) -> Option<(u64, InvoiceNo)> {
-    evidence.records.iter().find_map(|evident| match &evident.record.body {
-        Body::InvoiceIssued(issued) if (issued.month, issued.currency) == (evidence.month, evidence.currency) => {
-            Some((evident.sequence, issued.number))
-        }
-        _ => None,
-    })
-}
-
 /// The file with the records of the evidence, the statement and the end of the month.
 fn file(key: &SigningKey, forged: &Forged) -> Option<Vec<u8>> {
     let Forged { records, evidence } = forged;
-    let (issued_at, invoice) = number(evidence)?;
-    let mut all = records.clone();
-    let stated_at = all.len() as u64;
-    all.push(stating(stated_at, all.last()?, evidence, evidence.statement.1));
-    let batches = sealed(&all);
-    let mut tree = Frontier::new();
-    hashes(&batches).iter().for_each(|hash| tree.push(leaf_hash(hash)));
-    let note = Checkpoint::new(ORIGIN, tree.size(), tree.root()).expect("an origin").sign(key);
-    let listed: BTreeMap<u64, &Evident> = evidence.records.iter().map(|evident| (evident.sequence, evident)).collect();
-    let mut writer = ProofWriter::new(invoice, &note);
-    for batch in &batches {
-        for raw in RawBatch::read(batch.bytes()).expect("a batch").records() {
-            let raw = raw.expect("a frame");
-            let (sequence, hash) = (writer.size(), raw.hash());
-            let record = raw.decode().expect("a record");
-            let closes = matches!(&record.body, Body::PeriodClosed(closed) if closed.month == evidence.month);
-            let applied = |body: &Body| matches!(body, Body::PrepaidApplied(applied) if applied.invoice == invoice);
-            // What comes after the invoice concerns it only if it is about it.
-            let wanted = listed.contains_key(&sequence) && (sequence <= issued_at || applied(&record.body));
-            match wanted || closes || sequence == stated_at {
-                true => writer.record(&raw, &hash),
-                false => writer.pass(leaf_hash(&hash)),
-            }
-        }
-    }
-    let lists = Lists {
-        common: evidence.common_at_start.to_bytes(),
-        tenant: evidence.list_at_start.to_bytes(),
-        claimed_nodes: evidence.claimed_nodes.to_bytes(),
-    };
-    let (bytes, root) = writer.finish(&lists).expect("there are records");
-    assert_eq!(root, tree.root(), "the proof leads to the root");
-    Some(bytes)
+    Making { records, evidences: &[evidence], key, rotated_from: None, since: None }.file(0)
 }
 
 /// Where something does not fit, in a form for programs.
@@ -151,8 +74,19 @@ fn place(place: &Place) -> (&'static str, String) {
 
 /// What our own verifier says, as JSON; and whether it says yes.
 fn said(bytes: &[u8], trust: &Trust, change: Option<&str>) -> (bool, String) {
+    said_with(bytes, &[], trust, change)
+}
+
+/// The same with files of earlier months, which have these names.
+pub(super) fn said_with(
+    bytes: &[u8],
+    earlier: &[(String, Vec<u8>)],
+    trust: &Trust,
+    change: Option<&str>,
+) -> (bool, String) {
     let quoted = |text: &str| format!("{text:?}");
-    let (proved, code, places) = match verify_invoice(bytes, &[], trust) {
+    let before: Vec<Vec<u8>> = earlier.iter().map(|(_, bytes)| bytes.clone()).collect();
+    let (proved, code, places) = match verify_invoice(bytes, &before, trust) {
         Err((_, why)) => (false, why.code().to_owned(), Vec::new()),
         Ok(judged) => {
             let mismatches = &judged.checked.report.mismatches;
@@ -167,23 +101,33 @@ fn said(bytes: &[u8], trust: &Trust, change: Option<&str>) -> (bool, String) {
     let places: Vec<String> =
         places.iter().map(|(kind, which)| format!("[{}, {}]", quoted(kind), quoted(which))).collect();
     let json = format!(
-        "{{\"trust\": {}, \"verdict\": {}, \"code\": {}, \"places\": [{}], \"change\": {}, \"earlier\": []}}\n",
+        "{{\"trust\": {}, \"verdict\": {}, \"code\": {}, \"places\": [{}], \"change\": {}, \"earlier\": [{}]}}\n",
         quoted(&trust.to_text()),
         quoted(if proved { "yes" } else { "no" }),
         quoted(&code),
         places.join(", "),
         change.map_or_else(|| "null".to_owned(), quoted),
+        earlier.iter().map(|(name, _)| quoted(&format!("{name}.proof"))).collect::<Vec<_>>().join(", "),
     );
     (proved, json)
 }
 
-struct Folder {
+pub(super) struct Folder {
     path: Option<PathBuf>,
-    files: u64,
+    pub(super) files: u64,
 }
 
 impl Folder {
-    fn keep(&mut self, name: &str, bytes: &[u8], json: &str) {
+    /// The one that LEASEHOLD_PROOFS names, if it is set.
+    pub(super) fn open() -> Self {
+        let path = std::env::var_os("LEASEHOLD_PROOFS").map(PathBuf::from);
+        if let Some(path) = &path {
+            std::fs::create_dir_all(path).expect("a directory");
+        }
+        Self { path, files: 0 }
+    }
+
+    pub(super) fn keep(&mut self, name: &str, bytes: &[u8], json: &str) {
         self.files += 1;
         let Some(path) = &self.path else { return };
         std::fs::write(path.join(format!("{name}.proof")), bytes).expect("the file is written");
@@ -194,13 +138,9 @@ impl Folder {
 /// LEASEHOLD_PROOF_HISTORIES sets the number of histories.
 #[test]
 fn proof_files_are_judged_as_their_evidence() {
-    let path = std::env::var_os("LEASEHOLD_PROOFS").map(PathBuf::from);
-    if let Some(path) = &path {
-        std::fs::create_dir_all(path).expect("a directory");
-    }
     let key = SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key");
     let trust = Trust::new(key.verifier());
-    let mut folder = Folder { path, files: 0 };
+    let mut folder = Folder::open();
     let mut made: BTreeMap<&str, u32> = BTreeMap::new();
     for seed in 0..from_env("LEASEHOLD_PROOF_HISTORIES", 24) {
         let mut story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
@@ -208,8 +148,7 @@ fn proof_files_are_judged_as_their_evidence() {
             another_month(&mut story).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         }
         for (at, evidence) in evidences(&story.records).into_iter().enumerate() {
-            let history_hashes = hashes(&sealed(&story.records));
-            let honest = restated_with(evidence, &|e| with_hashes(e, &history_hashes)).expect("nothing was changed");
+            let honest = honest(&story.records, evidence);
             let forged = forge(&story.records, honest.clone());
             let bytes = file(&key, &forged).expect("an invoice");
             let (proved, json) = said(&bytes, &trust, None);

@@ -3,12 +3,14 @@
 use crate::files::books_key;
 use crate::history::{keys, name};
 use leasehold_books::{Books, EndedClaim, EndedOnNode, Keeper, Row};
-use leasehold_engine::command::{self, SettleLoss, TopUp};
+use leasehold_engine::command::{self, SettleLoss, ShareCost, TopUp};
 use leasehold_engine::{Command, Engine, Refusal, Request, State};
 use leasehold_journal::{Journal, MemoryJournal};
 use leasehold_model::body::{BelongsTo, Genesis, Started};
 use leasehold_model::rate::Charge;
-use leasehold_model::{Batch, FORMAT_VERSION, Identity, Instant, PoolNo, RULES_VERSION, Record, Span};
+use leasehold_model::{
+    AppInstanceNo, Batch, FORMAT_VERSION, Identity, Instant, PoolNo, ProjectNo, RULES_VERSION, Record, Span, TenantNo,
+};
 use leasehold_oracle::ledger::Audit;
 use leasehold_oracle::{Oracle, Settings};
 use leasehold_sim::{Dice, draw};
@@ -39,6 +41,8 @@ pub(crate) struct Story {
     /// The whole model, where there is prepaid credit, and the last credit that was asked for.
     oracle: Option<Oracle>,
     topped_up: Option<TopUp>,
+    /// Whether the cost of control planes is shared.
+    pub(crate) shares: bool,
 }
 
 impl Story {
@@ -56,6 +60,7 @@ impl Story {
             slower: 1,
             oracle: None,
             topped_up: None,
+            shares: false,
         };
         let genesis = Genesis {
             format_version: FORMAT_VERSION,
@@ -221,17 +226,44 @@ impl Story {
         self.decide(&request).map(drop)?;
         let about_apps = draw::about_apps(self.engine.state(), self.now);
         about_apps.map_or(Ok(()), |request| self.decide(&request).map(drop))?;
+        if self.shares
+            && let Some(request) = draw::about_sharing(self.engine.state(), &self.records, self.now)
+        {
+            self.decide(&request).map(drop)?;
+        }
         self.report()
+    }
+
+    /// What control planes cost is divided before anybody is billed, as the daemon does it.
+    pub(crate) fn share_costs(&mut self) -> Step<()> {
+        let due: Vec<_> = self.engine.state().shares_due().collect();
+        for (app_instance, currency) in due {
+            let shared = self.operate(Command::ShareCost(ShareCost { app_instance, currency }))?;
+            shared.map_err(|refusal| format!("a share: {refusal}"))?;
+        }
+        Ok(())
     }
 
     /// Some capacity serves a control plane.
     fn serve(&mut self, request: &mut Request) {
-        let control_plane = self.dice.one_in(12);
+        let control_plane = self.dice.one_in(if self.shares { 4 } else { 12 });
+        let runtime = self.shares.then(|| self.some_runtime()).flatten();
         if let Command::Request(lease) = &mut request.command {
+            if let Some((number, tenant, project)) = runtime.filter(|_| control_plane) {
+                lease.app_instance = Some(number);
+                request.identity = Identity { tenant: Some(tenant), project: Some(project), ..Identity::default() };
+            }
             lease.control_plane |= control_plane;
         } else if let Command::SubmitAllocation(submit) = &mut request.command {
             submit.spec.control_plane |= control_plane;
         }
+    }
+
+    /// A runtime and who owns it.
+    fn some_runtime(&mut self) -> Option<(AppInstanceNo, TenantNo, ProjectNo)> {
+        let all = self.engine.state().app_instances_after(None);
+        let all: Vec<_> = all.map(|found| (found.number, found.tenant, found.project)).collect();
+        (!all.is_empty()).then(|| *self.dice.pick(&all))
     }
 
     /// Lets leases last for hours, nodes be lost for hours, and policies forgive as much.
