@@ -354,7 +354,7 @@ refusals! {
     UsageKnown Conflict "usage_known" "all of these usage records were recorded before",
     UsageIdsBehind { known_to: u64 } Conflict "usage_ids_behind" "the books are behind and have to reach record {known_to} before this usage can be accepted; try again",
     UnknownSink { sink: SinkNo } NotFound "unknown_webhook" "{sink} does not exist",
-    SinkDisabled { sink: SinkNo } Conflict "webhook_disabled" "{sink} is disabled already; `leasehold webhook set --enable` enables it",
+    SinkDisabled { sink: SinkNo } Conflict "webhook_disabled" "{sink} is disabled already; `leasehold webhook set` enables it",
     SinkOwnerFixed { sink: SinkNo } Invalid "webhook_owner_fixed" "{sink} belongs to another owner, which cannot change; make another webhook",
     BadSinkEvents { limit: usize } Invalid "bad_webhook_events" "a webhook names 1 to {limit} types of events or families of them",
     BadReconciliation Invalid "bad_reconciliation" "a reconciliation ends after it begins",
