@@ -76,6 +76,7 @@ codes! {
     UNKNOWN_EVENT_TYPE 422 "unknown_event_type" "There is no event of this type; the how-to page about webhooks lists all.";
     DELIVERY_BUSY 409 "delivery_busy" "Another retry, replay or reconciliation of this webhook is running; try again when it is done.";
     NO_DEAD_LETTER 404 "no_dead_letter" "No event with this ID was set aside.";
+    NO_DELIVERY_JOB 404 "no_delivery_job" "There was no retry, replay or reconciliation of this webhook since the daemon started.";
     DELIVERY_INTERRUPTED 503 "delivery_interrupted" "The webhook was changed, disabled or stopped, or the journal could not be read; the detail says which. Run it again.";
     BAD_OPERATION 422 "bad_operation" "An operation of a batch names no action, or more than one.";
     RATE_LIMITED 429 "rate_limited" "The token has used up its operations for now; `Retry-After` says when to try again.";

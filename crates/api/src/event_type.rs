@@ -55,6 +55,16 @@ pub enum EventAbout {
     Accounting,
 }
 
+impl EventAbout {
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Lease => "lease",
+            Self::Record => "record",
+            Self::Accounting => ACCOUNTING,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct EventType {
     pub word: &'static str,
@@ -78,6 +88,16 @@ impl EventType {
         let family = |family: &str| self.word.strip_prefix(family).is_some_and(|rest| rest.starts_with('.'));
         word == self.word || word == "*" || word.strip_suffix(".*").is_some_and(family)
     }
+}
+
+/// The families of types, such as `lease.*`, in the order of the types.
+pub const EVENT_FAMILIES: &[&str] =
+    &["lease.*", "allocation.*", "node.*", "quota.*", "prepaid.*", "entitlement.*", "invoice.*", "period.*"];
+
+/// Everything that a list of types can name.
+pub fn event_names() -> impl Iterator<Item = &'static str> {
+    let types = EVENT_TYPES.iter().map(|one| one.word);
+    types.chain(EVENT_FAMILIES.iter().copied()).chain([ACCOUNTING, "*"])
 }
 
 /// The words to seal for those that a caller gave: `accounting` is written out.
@@ -107,6 +127,31 @@ mod tests {
         words.dedup();
         assert_eq!(words.len(), EVENT_TYPES.len());
         assert!(EVENT_TYPES.len() <= 64, "a set of types is a word of 64 bits");
+    }
+
+    #[test]
+    fn the_page_about_webhooks_lists_all_types() {
+        let page = include_str!("../../../docs/how-to/webhooks.md");
+        for one in EVENT_TYPES {
+            let row = format!("| `{}` | {} | {}. |", one.word, one.about.word(), one.meaning);
+            assert!(page.contains(&row), "no row {row}");
+        }
+        assert_eq!(page.lines().filter(|line| line.ends_with(". |") && line.starts_with("| `")).count(), EVENT_TYPES.len());
+    }
+
+    #[test]
+    fn families_are_those_of_the_types() {
+        let mut families: Vec<String> = Vec::new();
+        for one in EVENT_TYPES {
+            let family = format!("{}.*", one.word.split_once('.').expect("a family").0);
+            if !families.contains(&family) {
+                families.push(family);
+            }
+        }
+        assert_eq!(families, EVENT_FAMILIES);
+        for name in event_names() {
+            assert!(event_words(&[name.to_owned()]).is_ok(), "{name}");
+        }
     }
 
     #[test]

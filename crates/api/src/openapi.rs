@@ -80,7 +80,7 @@ fn operation(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
 /// Describes a parameter in a path.
 fn path_parameter(name: &str) -> &'static str {
     match name {
-        "tenant" | "project" | "user" | "class" | "pool" | "node" => "Name or number.",
+        "tenant" | "project" | "user" | "class" | "pool" | "node" | "webhook" => "Name or number.",
         "lease" => "ID of 32 hexadecimal digits, or `lease-` and the number.",
         "allocation" => "Number, or `alloc-` and the number.",
         "card" => "Number, or `built-in`.",
@@ -129,10 +129,12 @@ fn responses(endpoint: &Endpoint, generator: &mut SchemaGenerator) -> Value {
     responses.insert(endpoint.status.to_string(), json!({ "description": "Success.", "content": content }));
     if let Some((status, schema)) = endpoint.or_wait {
         let content = json!({ "application/json": { "schema": schema(generator) } });
-        responses.insert(
-            status.to_string(),
-            json!({ "description": if status == 202 { "The request waits for capacity." } else { "It was recorded before, or the results of several." }, "content": content }),
-        );
+        let what = match (status, endpoint.tag()) {
+            (202, "deliveries") => "It takes longer, and goes on without the caller.",
+            (202, _) => "The request waits for capacity.",
+            _ => "It was recorded before, or the results of several.",
+        };
+        responses.insert(status.to_string(), json!({ "description": what, "content": content }));
     }
     let problem = generator.subschema_for::<Problem>();
     for (status, what) in problems(endpoint) {

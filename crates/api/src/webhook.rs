@@ -1,7 +1,9 @@
 //! Webhooks: where events are delivered to, how far deliveries came, and what was not delivered.
 
+use crate::problem::Problem;
 use crate::time::{Ttl, When};
 use leasehold_model::body::{SinkDisabledCause, SinkSignature};
+use leasehold_model::words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -222,6 +224,83 @@ pub struct DeliveriesReconciled {
     pub sequence: Option<u64>,
 }
 
+words! {
+    /// What is done for a webhook beside its ordinary deliveries.
+    pub enum DeliveryJobKind {
+        /// Events that were set aside are sent again.
+        Retry "retry",
+        /// All events are sent again from a record on.
+        Replay "replay",
+        /// What was due is compared with what was acknowledged, and what is missing is sent.
+        Reconcile "reconcile",
+    }
+}
+
+words! {
+    /// How far a retry, replay or reconciliation is.
+    pub enum DeliveryJobState {
+        Running "running",
+        /// It is done; the result says what was sent.
+        Finished "finished",
+        /// It ended early; `problem` says why.
+        Failed "failed",
+    }
+}
+
+/// A retry, replay or reconciliation of a webhook: the one that runs, or the last one since the daemon started. It goes on
+/// when its caller disappears.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryJob {
+    /// Number of the job, counted since the daemon started.
+    pub job: u64,
+    /// Number of the webhook.
+    pub webhook_id: u32,
+    /// What is done.
+    pub kind: DeliveryJobKind,
+    /// How far it is.
+    pub state: DeliveryJobState,
+    /// When it began.
+    pub started_at: When,
+    /// When it ended; null while it runs.
+    pub ended_at: Option<When>,
+    /// Beginning of the time of a reconciliation.
+    pub since: Option<When>,
+    /// End of the time of a reconciliation.
+    pub until: Option<When>,
+    /// Whether a reconciliation only compares; null for a retry or replay.
+    pub dry_run: Option<bool>,
+    /// The first record of a replay.
+    pub from_sequence: Option<u64>,
+    /// The only event of a retry; null if all are sent.
+    pub event_id: Option<String>,
+    /// Events that are to be sent; null until they are counted.
+    pub due: Option<u64>,
+    /// Events of these that were acknowledged or set aside so far.
+    pub done: u64,
+    /// The result of a retry or replay; null for a reconciliation, or if it has not finished.
+    pub resent: Option<DeliveriesSent>,
+    /// The result of a reconciliation; null for a retry or replay, or if it has not finished.
+    pub reconciled: Option<DeliveriesReconciled>,
+    /// Why it failed; null if it did not.
+    pub problem: Option<Problem>,
+}
+
+/// The answer to a retry or replay: its result, or how far it is if it takes longer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ResendAnswer {
+    Done(DeliveriesSent),
+    Running(Box<DeliveryJob>),
+}
+
+/// The answer to a reconciliation: its result, or how far it is if it takes longer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum ReconcileAnswer {
+    Done(DeliveriesReconciled),
+    Running(Box<DeliveryJob>),
+}
+
 /// How far the deliveries to a webhook came.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryStatus {
@@ -265,6 +344,8 @@ pub struct DeliveryStatus {
     pub last_success: Option<When>,
     /// What is wrong on this side; null if nothing is.
     pub trouble: Option<String>,
+    /// The retry, replay or reconciliation that runs, or the last one since the daemon started; null if there was none.
+    pub job: Option<DeliveryJob>,
 }
 
 /// What the settings of deliveries should be, from what was measured.

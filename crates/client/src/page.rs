@@ -54,6 +54,8 @@ pages! {
     InvoiceList { "invoices": api::InvoiceHead }
     PaymentList { "payments": api::Payment }
     PrepaidList { "accounts": api::PrepaidAccount }
+    WebhookList { "webhooks": api::Webhook }
+    DeadLetterList { "dead_letters": api::DeadLetter }
     LeaseList { "leases": api::Lease }
     AllocationList { "allocations": api::Allocation }
     TokenList { "tokens": api::Token }

@@ -88,8 +88,13 @@ fn around(places: impl Iterator<Item = Place>) -> Ranges {
 }
 
 impl Deliveries {
-    /// Sends dead letters again.
-    pub async fn retry(&self, id: SinkId, which: Which) -> Result<Report, DeliverError> {
+    /// Sends dead letters again. `progress` is called whenever some of them came to an end.
+    pub async fn retry(
+        &self,
+        id: SinkId,
+        which: Which,
+        progress: impl FnMut(&Report),
+    ) -> Result<Report, DeliverError> {
         let running = self.running(id)?;
         let (choice, ranges) = match which {
             Which::All => (Choice::Dead, around(lock(&running.sink).dead().iter().copied())),
@@ -102,7 +107,14 @@ impl Deliveries {
                 (Choice::One(place), around([place].into_iter()))
             }
         };
-        self.resend(&running, ranges, choice, |_| {}).await
+        self.resend(&running, ranges, choice, progress).await
+    }
+
+    /// How many events a replay from a record on sends, as things are now.
+    pub async fn replayable(&self, id: SinkId, from: u64) -> Result<u64, DeliverError> {
+        let running = self.running(id)?;
+        let to = lock(&running.sink).read_next();
+        self.count(&running, from, to.max(from)).await
     }
 
     /// Sends every event again from a record on, up to those that are delivered by themselves. The cursor stays.
@@ -238,13 +250,12 @@ impl Deliveries {
                 };
                 running.nudge.notify_one();
                 report.sent += sent as u64;
-                self.settle(running, job, sent, &mut report).await?;
+                self.settle(running, job, sent, &mut report, &mut progress).await?;
                 // Everything was sent in this part, unless only some of it was asked for.
                 if matches!(choice, Choice::Missing | Choice::Everything) {
                     lock(&running.sink).healed(&healing, dropped);
                 }
                 at = next;
-                progress(&report);
             }
         }
         let deliveries = self.clone();
@@ -257,17 +268,28 @@ impl Deliveries {
     }
 
     /// Waits until that many events of the job came to an end.
-    async fn settle(&self, running: &Running, job: u64, sent: usize, report: &mut Report) -> Result<(), DeliverError> {
+    async fn settle(
+        &self,
+        running: &Running,
+        job: u64,
+        sent: usize,
+        report: &mut Report,
+        progress: &mut impl FnMut(&Report),
+    ) -> Result<(), DeliverError> {
         let mut left = sent;
         loop {
             let mut news = std::pin::pin!(running.settled_news.notified());
             news.as_mut().enable();
+            let before = *report;
             for (of, _, is_delivered) in std::mem::take(&mut *lock(&running.settled)) {
                 if of == job {
                     left -= 1;
                     report.delivered += u64::from(is_delivered);
                     report.dead += u64::from(!is_delivered);
                 }
+            }
+            if *report != before {
+                progress(report);
             }
             if left == 0 {
                 return Ok(());

@@ -9,6 +9,7 @@ pub(crate) mod ceiling;
 pub(crate) mod claim;
 pub(crate) mod collect;
 pub(crate) mod config;
+pub(crate) mod deliveries;
 #[cfg(test)]
 mod documented;
 pub(crate) mod entitlement;
@@ -33,6 +34,7 @@ pub(crate) mod timeline;
 pub(crate) mod times;
 pub(crate) mod token;
 pub(crate) mod usage_record;
+pub(crate) mod webhook;
 pub(crate) mod window;
 
 pub(crate) use events::RecordsArgs;

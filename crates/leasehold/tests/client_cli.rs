@@ -29,6 +29,8 @@ mod scrub;
 mod select;
 #[path = "client_cli/usage_record.rs"]
 mod usage_record;
+#[path = "client_cli/webhooks.rs"]
+mod webhooks;
 #[path = "client_cli/windows.rs"]
 mod windows;
 #[path = "client_cli/words.rs"]

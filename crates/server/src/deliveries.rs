@@ -7,6 +7,7 @@ mod accounting;
 mod counts;
 mod made;
 mod source;
+pub(crate) mod work;
 
 use crate::app::App;
 use crate::config;
@@ -66,6 +67,8 @@ pub(crate) struct DeliveryService {
     trouble: OnceLock<String>,
     /// Held while a webhook is made, so that it has its secret before anything is sent.
     pub(crate) making: tokio::sync::Mutex<()>,
+    /// Retries, replays and reconciliations.
+    pub(crate) jobs: work::DeliveryJobs,
 }
 
 /// The time of the engine. The cell publishes to the deliveries, so they must not keep it.
@@ -110,6 +113,7 @@ impl DeliveryService {
             started: OnceLock::new(),
             trouble: OnceLock::new(),
             making: tokio::sync::Mutex::default(),
+            jobs: work::DeliveryJobs::default(),
         }
     }
 
@@ -208,6 +212,7 @@ impl DeliveryService {
         let known: Vec<SinkId> = running.status().iter().map(|sink| sink.id).collect();
         for gone in known.into_iter().filter(|id| !ids.contains(id)) {
             running.remove(gone);
+            u32::try_from(gone.0).into_iter().for_each(|gone| self.jobs.forget(SinkNo(gone)));
             if let Some(Err(error)) = self.secrets().map(|secrets| secrets.remove(gone)) {
                 tracing::warn!(sink = gone.0, %error, "the secrets of a deleted webhook are still in their file");
             }
@@ -228,6 +233,7 @@ impl DeliveryService {
         if let Some(running) = self.running() {
             running.stop().await;
         }
+        self.jobs.stop().await;
     }
 }
 

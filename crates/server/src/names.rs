@@ -58,11 +58,16 @@ pub(crate) fn digits<N: FromStr>(text: &str) -> Option<N> {
 /// How similar two names must be for one to be suggested.
 const NEAR: f64 = 0.75;
 
-/// A problem that says that the object does not exist, and suggests the most similar visible name.
-pub(crate) fn not_found<'n>(what: &str, text: &str, names: impl Iterator<Item = &'n str>) -> Problem {
+/// The name that is most similar to a text, if any is similar enough.
+pub(crate) fn nearest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     let likeness = |name: &&str| strsim::jaro_winkler(&text.to_lowercase(), &name.to_lowercase());
     let scored = names.map(|name| (likeness(&name), name)).filter(|(score, _)| *score > NEAR);
-    let nearest = scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name);
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, name)| name)
+}
+
+/// A problem that says that the object does not exist, and suggests the most similar visible name.
+pub(crate) fn not_found<'n>(what: &str, text: &str, names: impl Iterator<Item = &'n str>) -> Problem {
+    let nearest = nearest(text, names);
     let shown: String = text.chars().take(128).collect();
     let shown = shown.escape_debug();
     let (code, words) = (format!("unknown_{what}"), what.replace('_', " "));

@@ -50,13 +50,19 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[(tenant whose_webhook) page] => 200 DeadLetterList }
     retry_deliveries { "Send events again that were set aside"
         Post "/api/v1/deliveries/webhooks/" {webhook} "/retry" for ADMINS
-            query[(tenant whose_webhook)] body RetryDeliveries or none => 200 DeliveriesSent }
+            query[(tenant whose_webhook)] body RetryDeliveries or none
+            => 200 DeliveriesSent or 202 DeliveryJob as ResendAnswer }
     replay_deliveries { "Send all events again from a record on"
         Post "/api/v1/deliveries/webhooks/" {webhook} "/replay" for ADMINS
-            query[(tenant whose_webhook)] body ReplayDeliveries => 200 DeliveriesSent }
+            query[(tenant whose_webhook)] body ReplayDeliveries
+            => 200 DeliveriesSent or 202 DeliveryJob as ResendAnswer }
     reconcile_deliveries { "Compare what was due with what was acknowledged, and send what is missing"
         Post "/api/v1/deliveries/webhooks/" {webhook} "/reconcile" for ADMINS
-            query[(tenant whose_webhook)] body ReconcileDeliveries => 200 DeliveriesReconciled }
+            query[(tenant whose_webhook)] body ReconcileDeliveries
+            => 200 DeliveriesReconciled or 202 DeliveryJob as ReconcileAnswer }
+    show_delivery_job { "Show how far the retry, replay or reconciliation of a webhook is, or how the last one ended"
+        Get "/api/v1/deliveries/webhooks/" {webhook} "/job" for TOKEN_READERS
+            query[(tenant whose_webhook)] => 200 DeliveryJob }
 
     // Tenants, projects, their ceilings, and users.
     list_tenants { "List tenants"

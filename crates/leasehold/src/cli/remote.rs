@@ -6,6 +6,7 @@ use super::books::{CostArgs, SensitivityArgs, UsageArgs, WasteArgs};
 use super::capacity::{ClassCommand, NodeCommand, PoolCommand};
 use super::ceiling::CeilingCommand;
 use super::claim::ClaimCommand;
+use super::deliveries::{AccountingCommand, DeliveriesCommand};
 use super::entitlement::EntitlementCommand;
 use super::events::EventsArgs;
 use super::lease::LeaseCommand;
@@ -21,6 +22,7 @@ use super::tenancy::{ProjectCommand, TenantCommand, UserCommand};
 use super::timeline::TimelineArgs;
 use super::token::TokenCommand;
 use super::usage_record::UsageRecordCommand;
+use super::webhook::WebhookCommand;
 use clap::{Args, Subcommand};
 use leasehold_api::Priority;
 use leasehold_model::Words;
@@ -125,6 +127,12 @@ pub(crate) enum RemoteCommand {
     /// Show and change the daemon's scheduling limits and timeouts
     #[command(subcommand)]
     Settings(SettingsCommand),
+    /// Manage webhooks: where events are delivered to
+    #[command(subcommand)]
+    Webhook(Box<WebhookCommand>),
+    /// Show how deliveries to webhooks go, and send events again
+    #[command(subcommand)]
+    Deliveries(DeliveriesCommand),
     /// Print journal records, one per line, also as they become durable
     Events(EventsArgs),
     /// Commands for operators
@@ -137,6 +145,9 @@ pub(crate) enum AdminCommand {
     /// Alias of `leasehold node`
     #[command(subcommand)]
     Node(NodeCommand),
+    /// Show how events reach accounting systems, and send what is missing
+    #[command(subcommand)]
+    Accounting(AccountingCommand),
 }
 
 /// The idempotency key of a change.

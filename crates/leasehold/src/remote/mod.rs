@@ -1,5 +1,6 @@
 //! The commands that call a daemon. Each prints the answer as text or as the daemon's own JSON.
 
+mod accounting;
 mod alloc;
 mod apps;
 mod audit;
@@ -9,6 +10,8 @@ mod ceiling;
 mod child;
 mod claim;
 mod csv;
+mod deliveries;
+mod delivery_job;
 mod details;
 mod entitlement;
 mod events;
@@ -37,6 +40,7 @@ mod rate;
 mod record_lines;
 mod run;
 mod scrub;
+mod secret_file;
 mod select;
 mod session;
 mod settings;
@@ -50,6 +54,7 @@ mod units;
 mod usage_record;
 mod waste;
 mod watch;
+mod webhook;
 mod window;
 
 pub(crate) use audit::run as audit;
@@ -58,11 +63,18 @@ pub(crate) use key::run as key;
 
 use crate::cli::remote::{AdminCommand, DaemonArgs, RemoteCommand};
 use crate::cli::times::TimeZoneArgs;
+use crate::cli::webhook::WebhookCommand;
 use crate::problem::{EXIT_OK, Problem};
 use failure::Failed;
 use session::Session;
 
 pub(crate) fn run(daemon: &DaemonArgs, times: &TimeZoneArgs, command: RemoteCommand) -> Result<u8, Problem> {
+    // Known without a daemon.
+    if let RemoteCommand::Webhook(webhook) = &command
+        && matches!(**webhook, WebhookCommand::Events)
+    {
+        return webhook::events(daemon.json).map(|()| EXIT_OK);
+    }
     Session::open(daemon, times)?.during(async |session| dispatch(session, command).await)
 }
 
@@ -104,6 +116,9 @@ async fn dispatch(session: &Session, command: RemoteCommand) -> Result<u8, Faile
         RemoteCommand::Tax(command) => invoice::tax(session, command).await?,
         RemoteCommand::Timeline(args) => timeline::run(session, args).await?,
         RemoteCommand::Settings(command) => settings::run(session, command).await?,
+        RemoteCommand::Webhook(command) => return webhook::run(session, *command).await,
+        RemoteCommand::Deliveries(command) => deliveries::run(session, command).await?,
+        RemoteCommand::Admin(AdminCommand::Accounting(command)) => accounting::run(session, command).await?,
         RemoteCommand::Events(args) => events::run(session, &args).await?,
     }
     Ok(EXIT_OK)

@@ -2,18 +2,14 @@
 
 use super::details::{Details, or_dash};
 use super::failure::Failed;
+use super::secret_file::{SecretFile, show_once};
 use super::session::{Session, keyed};
 use crate::cli::token::{TokenCommand, TokenIssueArgs};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
-use crate::term;
 use crate::time_format;
 use leasehold_api::{NewToken, Token, When};
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
 
 pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), Failed> {
     let client = &session.client;
@@ -31,8 +27,7 @@ pub(super) async fn run(session: &Session, command: TokenCommand) -> Result<(), 
 
 async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
     let expires_at = session.times.future("--expires-at", args.expires_at.as_ref())?;
-    // Created first: if it cannot be written, no token is issued whose secret would be lost.
-    let file = args.out.as_deref().map(create).transpose()?;
+    let file = args.out.as_deref().map(SecretFile::create).transpose()?;
     let expires_in = args.expires_in.map(|ttl| When(time_format::now().saturating_add(ttl.0)));
     let new = NewToken {
         name: args.name,
@@ -48,8 +43,7 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
     let issued = match call.json().await {
         Ok(issued) => issued,
         Err(error) => {
-            // No token was issued, so the empty file is removed.
-            let _ = args.out.as_deref().map(std::fs::remove_file);
+            file.into_iter().for_each(SecretFile::abandon);
             return Err(error.into());
         }
     };
@@ -63,36 +57,20 @@ async fn issue(session: &Session, args: TokenIssueArgs) -> Result<(), Failed> {
             format!("if the secret is lost, run `leasehold token revoke {}` and issue another token", token.id);
         return Err(Problem::refused("secret_shown_before", what).advice(advice).into());
     };
-    match (file, &args.out) {
-        (Some(mut file), Some(path)) => {
-            let written = writeln!(file, "{secret}").and_then(|()| file.sync_all());
-            written.map_err(|error| {
-                Problem::refused("output_failed", format!("the secret could not be written: {error}"))
-                    .at(path)
-                    .advice(format!("run `leasehold token revoke {}` and issue another token", token.id))
-            })?;
-            if session.json {
-                let mut shown = issued;
-                shown["secret"] = serde_json::Value::Null;
-                return Ok(print_json(&shown)?);
-            }
-            Ok(print(&format!("{}  secret       in {}\n", one(session, &token), path.display()))?)
-        }
-        _ if session.json => Ok(print_json(&issued)?),
-        _ => {
-            term::say(&one(session, &token));
-            term::say("The secret is shown only once. Store it safely:\n");
-            Ok(print(&format!("{secret}\n"))?)
-        }
+    let Some(file) = file else {
+        return match session.json {
+            true => Ok(print_json(&issued)?),
+            false => Ok(show_once(&one(session, &token), "secret", &secret)?),
+        };
+    };
+    let path = file.path().display().to_string();
+    file.write(&secret, || format!("run `leasehold token revoke {}` and issue another token", token.id))?;
+    if session.json {
+        let mut shown = issued;
+        shown["secret"] = serde_json::Value::Null;
+        return Ok(print_json(&shown)?);
     }
-}
-
-fn create(path: &Path) -> Result<std::fs::File, Problem> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map_err(|error| {
-        Problem::refused("output_failed", format!("the file cannot be created: {error}"))
-            .at(path)
-            .advice("choose a file that does not exist yet")
-    })
+    Ok(print(&format!("{}  secret       in {path}\n", one(session, &token)))?)
 }
 
 /// The scope of a token: `physics/lattice`, `node gpu-17`.

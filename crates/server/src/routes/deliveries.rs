@@ -1,23 +1,30 @@
-//! What is delivered to webhooks: how far it came, what failed, and sending it again.
+//! What is delivered to webhooks: how far it came, and what failed. Sending it again is in `resend.rs`.
 
-use super::webhooks::{find, id, number, running, sees, shown};
+use super::webhooks::{id, number, running, sees, shown};
 use crate::context::{Answer, Context, cursor_after, json};
 use leasehold_api as api;
-use leasehold_api::{Problem, ReconcileDeliveries, ReplayDeliveries, RetryDeliveries, Role, Ttl, When, codes};
-use leasehold_deliver::{Attempt, DeliverError, Place, Report, SinkStatus, Which};
-use leasehold_engine::Command;
-use leasehold_model::body::AccountingReconciled;
+use leasehold_api::{Problem, Role, Ttl, When, codes};
+use leasehold_deliver::{Attempt, DeliverError, Place, SinkStatus};
 use leasehold_model::{Instant, SinkNo, Span};
 
-fn problem(error: &DeliverError) -> Problem {
-    let detail = crate::problem::sentence(&error.to_string());
+pub(super) fn problem(error: &DeliverError) -> Problem {
     match error {
-        DeliverError::UnknownSink(_) => Problem::new(404, "unknown_webhook", detail),
-        DeliverError::TooManySinks | DeliverError::Busy => codes::DELIVERY_BUSY.problem(detail),
-        DeliverError::NoDeadLetter(_) => codes::NO_DEAD_LETTER.problem(detail),
-        DeliverError::Disabled => Problem::new(409, "webhook_disabled", detail),
-        DeliverError::Stopped | DeliverError::Unread(_) | DeliverError::Store(_) => {
-            codes::DELIVERY_INTERRUPTED.problem(detail)
+        DeliverError::UnknownSink(_) => Problem::new(404, "unknown_webhook", "The webhook was deleted."),
+        DeliverError::TooManySinks => codes::DELIVERY_BUSY.problem("There are too many webhooks; delete one first."),
+        DeliverError::Busy => codes::DELIVERY_BUSY.problem(
+            "Another retry, replay or reconciliation of this webhook is running; try again when it is done.",
+        ),
+        DeliverError::NoDeadLetter(event) => codes::NO_DEAD_LETTER.problem(format!(
+            "No event with the ID {} was set aside for this webhook; `dead-letters` lists those that were.",
+            event.escape_debug()
+        )),
+        DeliverError::Disabled => {
+            Problem::new(409, "webhook_disabled", "The webhook is disabled, so nothing is sent to it; a change of it enables it.")
+        }
+        DeliverError::Stopped => codes::DELIVERY_INTERRUPTED
+            .problem("The webhook was changed, deleted or stopped meanwhile; what was not acknowledged is not lost. Run it again."),
+        DeliverError::Unread(why) | DeliverError::Store(why) => {
+            codes::DELIVERY_INTERRUPTED.problem(format!("{}; run it again.", crate::problem::sentence(why)))
         }
     }
 }
@@ -33,11 +40,7 @@ fn attempt(attempt: Attempt) -> api::DeliveryAttempt {
     }
 }
 
-fn sent(report: &Report) -> api::DeliveriesSent {
-    api::DeliveriesSent { sent: report.sent, delivered: report.delivered, failed: report.dead }
-}
-
-fn status_of(webhook: api::Webhook, status: SinkStatus) -> api::DeliveryStatus {
+fn status_of(webhook: api::Webhook, status: SinkStatus, job: Option<api::DeliveryJob>) -> api::DeliveryStatus {
     let state = match (status.enabled, status.backs_off_until) {
         (false, _) => "disabled",
         (true, Some(_)) => "failing",
@@ -64,6 +67,7 @@ fn status_of(webhook: api::Webhook, status: SinkStatus) -> api::DeliveryStatus {
         last_error: status.last_error,
         last_success: status.last_success.map(When),
         trouble: status.source_error.or(status.restarted),
+        job,
     }
 }
 
@@ -75,7 +79,8 @@ pub(super) async fn accounting_status(context: Context) -> Answer {
     let deliveries = app.now.read(|state| {
         let of = |status: SinkStatus| {
             let sink = state.sink(SinkNo(u32::try_from(status.id.0).ok()?)).filter(|sink| sees(caller, sink))?;
-            Some(status_of(shown(state, sink), status))
+            let job = app.deliveries.jobs.latest(sink.put.sink).map(|job| job.shown());
+            Some(status_of(shown(state, sink), status, job))
         };
         all.into_iter().filter_map(of).collect()
     });
@@ -133,64 +138,4 @@ pub(super) async fn list_dead_letters(context: Context) -> Answer {
     });
     let next_cursor = is_more.then(|| cursor_after(last));
     json(200, &api::DeadLetterList { dead_letters: dead_letters.collect(), next_cursor })
-}
-
-pub(super) async fn retry_deliveries(context: Context) -> Answer {
-    let retry: RetryDeliveries = context.body()?;
-    let sink = number(&context)?;
-    let which = retry.event_id.map_or(Which::All, Which::One);
-    let report = running(&context.app)?.retry(id(sink), which).await.map_err(|error| problem(&error))?;
-    json(200, &sent(&report))
-}
-
-pub(super) async fn replay_deliveries(context: Context) -> Answer {
-    let replay: ReplayDeliveries = context.body()?;
-    let sink = context.app.now.read(|state| find(&context, state).map(|sink| (sink.put.sink, sink.made_by)))?;
-    let from = replay.from_sequence;
-    let head = context.app.journal.head().size;
-    if from >= head {
-        let detail = format!("The journal has {head} records, so there is none with the sequence {from}.");
-        return Err(codes::NO_SUCH_RECORD.problem(detail));
-    }
-    let replayed = running(&context.app)?.replay(id(sink.0), from, |_| {}).await;
-    json(200, &sent(&replayed.map_err(|error| problem(&error))?))
-}
-
-pub(super) async fn reconcile_deliveries(context: Context) -> Answer {
-    let asked: ReconcileDeliveries = context.body()?;
-    let sink = number(&context)?;
-    let (since, until) = (asked.since.0, asked.until.0);
-    if since > until {
-        return Err(Problem::new(422, "bad_reconciliation", "A reconciliation ends after it begins."));
-    }
-    let running = running(&context.app)?.clone();
-    let plan = running.plan(id(sink), since, until).await.map_err(|error| problem(&error))?;
-    let mut answer = api::DeliveriesReconciled {
-        due: plan.due,
-        acknowledged: plan.acknowledged,
-        pending: plan.pending,
-        dead: plan.dead,
-        dropped: plan.dropped,
-        sent: 0,
-        failed: 0,
-        sequence: None,
-    };
-    if asked.dry_run || plan.to_send() == 0 {
-        return json(200, &answer);
-    }
-    let report = running.reconcile(id(sink), since, until, |_| {}).await.map_err(|error| problem(&error))?;
-    (answer.sent, answer.failed) = (report.delivered, report.dead);
-    let done = AccountingReconciled {
-        sink,
-        since,
-        until,
-        due: plan.due,
-        acknowledged: plan.acknowledged,
-        pending: plan.pending,
-        sent: report.delivered,
-        failed: report.dead,
-    };
-    let sealed = context.seal(Command::RecordReconciliation(done)).await?;
-    answer.sequence = Some(sealed.sequence());
-    json(200, &answer)
 }

@@ -38,6 +38,7 @@ mod prepaid;
 mod quotas;
 mod quote;
 mod rates;
+mod resend;
 mod release_again;
 mod shares;
 mod sharing;
@@ -79,7 +80,7 @@ mod handlers {
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
         ceilings::*, claims::*, corrections::*, deliveries::*, entitlements::*, events::*, explain::*,
         explain_entry::*, forecast::*, invoice_proof::*, invoices::*, keys::*, leases::*, ledger::*, operation::*,
-        payments::*, periods::*, policies::*, prepaid::*, quotas::*, quote::*, rates::*, shares::*, sharing::*,
+        payments::*, periods::*, policies::*, prepaid::*, quotas::*, quote::*, rates::*, resend::*, shares::*, sharing::*,
         status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*, waste::*, webhooks::*, windows::*,
     };
 }

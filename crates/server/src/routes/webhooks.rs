@@ -8,7 +8,7 @@ use crate::context::{Answer, Context, json};
 use crate::deliveries::signature_kind;
 use crate::{names, show};
 use leasehold_api as api;
-use leasehold_api::event_type::event_words;
+use leasehold_api::event_type::{event_names, event_words};
 use leasehold_api::{NewWebhook, Problem, RotateWebhookSecret, WebhookChange, codes};
 use leasehold_deliver::{Deliveries, Endpoint, OVERLAP, SinkId, WebhookSecretsError};
 use leasehold_engine::command::{DisableSink, PutSink};
@@ -48,8 +48,8 @@ pub(super) fn find<'s>(context: &Context, state: &'s State) -> Result<&'s Sink, 
     };
     let found = state.sink_named(owner, text).or_else(by_number).filter(|sink| sees(caller, sink));
     found.ok_or_else(|| {
-        let detail = format!("There is no webhook \"{text}\", or it belongs to somebody else.");
-        Problem::new(404, "unknown_webhook", detail)
+        let visible = state.sinks().filter(|sink| sees(caller, sink));
+        names::not_found("webhook", text, visible.map(|sink| sink.put.name.as_str()))
     })
 }
 
@@ -100,8 +100,17 @@ fn address(context: &Context, text: &str) -> Result<WebAddress, Problem> {
 
 fn events(given: &[String]) -> Result<Vec<Name>, Problem> {
     let words = event_words(given).map_err(|word| {
-        let detail = format!("There is no event of the type \"{word}\"; use one such as lease.granted, a family such as lease.*, accounting, or *.");
-        codes::UNKNOWN_EVENT_TYPE.problem(detail)
+        let shown: String = word.chars().take(128).collect();
+        let shown = shown.escape_debug();
+        match names::nearest(&word, event_names()) {
+            Some(nearest) => codes::UNKNOWN_EVENT_TYPE
+                .problem(format!("There is no event of the type \"{shown}\"; did you mean \"{nearest}\"?"))
+                .with("nearest", nearest),
+            None => codes::UNKNOWN_EVENT_TYPE.problem(format!(
+                "There is no event of the type \"{shown}\"; use one such as lease.granted, a family such as lease.*, \
+                 accounting, or *."
+            )),
+        }
     })?;
     Ok(words.iter().filter_map(|word| Name::new(word).ok()).collect())
 }

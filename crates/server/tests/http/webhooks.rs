@@ -8,31 +8,32 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::routing::post;
 use leasehold_api::Method;
 use leasehold_deliver::{Secret, Signer, signatures};
+use leasehold_server::config::Config;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, mpsc, watch};
 
-const HOOKS: &str = "/api/v1/deliveries/webhooks";
+pub(crate) const HOOKS: &str = "/api/v1/deliveries/webhooks";
 /// Far longer than a delivery takes: a test that fails says so.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One delivery.
 #[derive(Debug)]
-struct Delivery {
+pub(crate) struct Delivery {
     headers: HeaderMap,
     body: Bytes,
 }
 
 impl Delivery {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("JSON")
     }
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         self.headers[name].to_str().expect("text")
     }
-    fn kind(&self) -> String {
+    pub(crate) fn kind(&self) -> String {
         self.json()["type"].as_str().expect("a type").to_owned()
     }
 }
@@ -40,26 +41,30 @@ impl Delivery {
 #[derive(Clone)]
 struct Receiving {
     status: Arc<AtomicU16>,
+    held: watch::Receiver<bool>,
     arrived: mpsc::UnboundedSender<Delivery>,
 }
 
-/// A receiver on loopback that answers with one status.
-struct Receiver {
-    url: String,
+/// A receiver on loopback that answers with one status, or not at all while it is held.
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     status: Arc<AtomicU16>,
+    held: watch::Sender<bool>,
     arrived: Mutex<mpsc::UnboundedReceiver<Delivery>>,
 }
 
-async fn take(State(receiving): State<Receiving>, headers: HeaderMap, body: Bytes) -> StatusCode {
+async fn take(State(mut receiving): State<Receiving>, headers: HeaderMap, body: Bytes) -> StatusCode {
     let _ = receiving.arrived.send(Delivery { headers, body });
+    let _ = receiving.held.wait_for(|held| !held).await;
     StatusCode::from_u16(receiving.status.load(Ordering::SeqCst)).expect("a status")
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (send, arrived) = mpsc::unbounded_channel();
         let status = Arc::new(AtomicU16::new(200));
-        let receiving = Receiving { status: Arc::clone(&status), arrived: send };
+        let held = watch::Sender::new(false);
+        let receiving = Receiving { status: Arc::clone(&status), held: held.subscribe(), arrived: send };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}/hook", listener.local_addr().expect("an address"));
         let router = Router::new().route("/hook", post(take)).with_state(receiving);
@@ -70,19 +75,24 @@ impl Receiver {
                 tokio::spawn(hyper::server::conn::http1::Builder::new().serve_connection(io, service));
             }
         });
-        Self { url, status, arrived: Mutex::new(arrived) }
+        Self { url, status, held, arrived: Mutex::new(arrived) }
     }
 
-    fn answer(&self, status: u16) {
+    pub(crate) fn answer(&self, status: u16) {
         self.status.store(status, Ordering::SeqCst);
     }
 
-    async fn next(&self) -> Delivery {
+    /// Whether answers wait until this is called with `false`.
+    pub(crate) fn hold(&self, held: bool) {
+        self.held.send_replace(held);
+    }
+
+    pub(crate) async fn next(&self) -> Delivery {
         let mut arrived = self.arrived.lock().await;
         tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("in time").expect("a delivery")
     }
 
-    async fn kinds(&self, count: usize) -> Vec<String> {
+    pub(crate) async fn kinds(&self, count: usize) -> Vec<String> {
         let mut kinds = Vec::new();
         for _ in 0..count {
             kinds.push(self.next().await.kind());
@@ -90,29 +100,31 @@ impl Receiver {
         kinds
     }
 
-    async fn is_idle(&self) -> bool {
+    pub(crate) async fn is_idle(&self) -> bool {
         self.arrived.lock().await.is_empty()
     }
 }
 
+/// Deliveries are on, also to this machine.
+pub(crate) fn deliver(config: &mut Config) {
+    config.accounting.enabled = true;
+    config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
+}
+
 async fn site() -> World {
-    let mut world = World::with(|config| {
-        config.accounting.enabled = true;
-        config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
-    })
-    .await;
+    let mut world = World::with(deliver).await;
     world.furnish().await;
     world
 }
 
-async fn hook(world: &World, receiver: &Receiver, more: Value) -> Value {
+pub(crate) async fn hook(world: &World, receiver: &Receiver, more: Value) -> Value {
     let mut new = json!({ "name": "biller", "url": receiver.url });
     more.as_object().expect("an object").iter().for_each(|(key, value)| new[key] = value.clone());
     world.post(HOOKS, new).await.expect(201)
 }
 
 /// What a path answers once it is as wanted. Deliveries leave no records, so there is nothing to wait for but the answer.
-async fn eventually(
+pub(crate) async fn eventually(
     world: &World,
     method: Method,
     path: &str,
@@ -131,14 +143,14 @@ async fn eventually(
     tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("{path} does not come to be as wanted"))
 }
 
-async fn lease(world: &World, tenant: &str) -> String {
+pub(crate) async fn lease(world: &World, tenant: &str) -> String {
     let asked = json!({ "tenant": tenant, "project": format!("{tenant}-main"), "ttl": "10m",
         "asks": [{ "class": "h100", "quantity": 1 }] });
     let granted = world.post("/api/v1/leases", asked).await.expect(201);
     granted["leases"][0]["lease"].as_str().or(granted["leases"][0]["id"].as_str()).expect("a lease").to_owned()
 }
 
-async fn release(world: &World, lease: &str) {
+pub(crate) async fn release(world: &World, lease: &str) {
     world.post(&format!("/api/v1/leases/{lease}/release"), json!({})).await.expect(200);
 }
 
@@ -301,11 +313,7 @@ async fn a_restart_goes_on() {
     release(&world, &held).await;
     let folder = world.stop().await;
     receiver.answer(200);
-    let world = World::in_folder(folder, |config| {
-        config.accounting.enabled = true;
-        config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
-    })
-    .await;
+    let world = World::in_folder(folder, deliver).await;
     let status = world.get("/api/v1/deliveries").await.expect(200);
     assert_eq!(status["trouble"], Value::Null, "{status}");
     let mut told = Vec::new();
@@ -336,10 +344,14 @@ async fn bad_input_is_refused() {
     }
     let unknown = world.post(HOOKS, json!({ "name": "x", "url": receiver.url, "events": ["lease.bought"] })).await;
     assert_eq!(unknown.code(), "unknown_event_type");
+    let near = world.post(HOOKS, json!({ "name": "x", "url": receiver.url, "events": ["lease.grant"] })).await;
+    assert_eq!((near.code().as_str(), &near.json()["nearest"]), ("unknown_event_type", &json!("lease.granted")));
     let none = world.post(HOOKS, json!({ "name": "x", "url": receiver.url, "events": [] })).await;
     assert_eq!(none.code(), "bad_webhook_events");
     assert_eq!(world.get(&format!("{HOOKS}/nobody")).await.code(), "unknown_webhook");
     hook(&world, &receiver, json!({})).await;
+    assert_eq!(world.get(&format!("{HOOKS}/bilker")).await.json()["nearest"], "biller");
+    assert_eq!(world.get(&format!("{HOOKS}/biller/job")).await.code(), "no_delivery_job");
     let twin = world.post(HOOKS, json!({ "name": "biller", "url": receiver.url })).await;
     assert_eq!(twin.code(), "name_taken");
     let wrong = world.post(&format!("{HOOKS}/biller/replay"), json!({ "from_sequence": 1_000_000 })).await;

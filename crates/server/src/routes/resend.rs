@@ -1,0 +1,175 @@
+//! Sending events to webhooks again: retries, replays and reconciliations. They are jobs of the daemon; an answer waits for
+//! the result for a few seconds, and after that says how far the job is.
+
+use super::deliveries::problem;
+use super::webhooks::{id, number, running};
+use crate::access::Caller;
+use crate::app::App;
+use crate::context::{Answer, Context, json};
+use crate::deliveries::work::{Asked, Job, Outcome};
+use leasehold_api as api;
+use leasehold_api::{Problem, ReconcileDeliveries, ReplayDeliveries, RetryDeliveries, codes};
+use leasehold_deliver::{Deliveries, Report, SinkId, Which};
+use leasehold_engine::Command;
+use leasehold_model::body::AccountingReconciled;
+use leasehold_model::{Instant, SinkNo};
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long an answer waits for the result. With a shorter time limit for requests, half of that counts.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How often, and with which pauses, the result of a reconciliation is offered to an engine that is busy.
+const SEAL_ATTEMPTS: u32 = 30;
+const SEAL_PAUSE: Duration = Duration::from_secs(1);
+
+fn sent(report: &Report) -> Outcome {
+    Outcome::Sent(api::DeliveriesSent { sent: report.sent, delivered: report.delivered, failed: report.dead })
+}
+
+/// Begins a job, and answers with its result or, if it takes longer, with how far it is.
+async fn answer<W>(context: &Context, sink: SinkNo, asked: Asked, work: impl FnOnce(Arc<Job>) -> W) -> Answer
+where
+    W: Future<Output = Result<Outcome, Problem>> + Send + 'static,
+{
+    let app = &context.app;
+    let key = context.key()?.map(|key| (context.caller().token, key.to_vec()));
+    let clock = {
+        let cell = Arc::downgrade(&app.cell);
+        move || cell.upgrade().map_or(Instant(0), |cell| cell.time())
+    };
+    let job = app.deliveries.jobs.begin(sink, asked, key, clock, work)?;
+    match job.ends_within(ANSWER_WITHIN.min(app.request_timeout / 2)).await {
+        Some(Ok(Outcome::Sent(sent))) => json(200, &sent),
+        Some(Ok(Outcome::Reconciled(reconciled))) => json(200, &reconciled),
+        Some(Err(problem)) => Err(problem),
+        None => json(202, &job.shown()),
+    }
+}
+
+pub(super) async fn show_delivery_job(context: Context) -> Answer {
+    let sink = number(&context)?;
+    let job = context.app.deliveries.jobs.latest(sink).ok_or_else(|| {
+        let detail = "There was no retry, replay or reconciliation of this webhook since the daemon started.";
+        codes::NO_DELIVERY_JOB.problem(detail)
+    })?;
+    json(200, &job.shown())
+}
+
+pub(super) async fn retry_deliveries(context: Context) -> Answer {
+    let retry: RetryDeliveries = context.body()?;
+    let sink = number(&context)?;
+    let running = running(&context.app)?.clone();
+    let all = running.status().into_iter().find(|status| status.id == id(sink)).map_or(0, |status| status.dead_letters);
+    let asked = Asked::Retry { event_id: retry.event_id.clone() };
+    answer(&context, sink, asked, |job| async move {
+        job.is_due(if retry.event_id.is_some() { 1 } else { all });
+        let which = retry.event_id.map_or(Which::All, Which::One);
+        let report = running.retry(id(sink), which, |report| job.has_done(report)).await;
+        report.map(|report| sent(&report)).map_err(|error| problem(&error))
+    })
+    .await
+}
+
+pub(super) async fn replay_deliveries(context: Context) -> Answer {
+    let replay: ReplayDeliveries = context.body()?;
+    let sink = number(&context)?;
+    let running = running(&context.app)?.clone();
+    let from = replay.from_sequence;
+    let head = context.app.journal.head().size;
+    if from >= head {
+        let detail = format!("The journal has {head} records, so there is none with the sequence {from}.");
+        return Err(codes::NO_SUCH_RECORD.problem(detail));
+    }
+    answer(&context, sink, Asked::Replay { from }, |job| async move {
+        let due = running.replayable(id(sink), from).await.map_err(|error| problem(&error))?;
+        job.is_due(due);
+        let report = running.replay(id(sink), from, |report| job.has_done(report)).await;
+        report.map(|report| sent(&report)).map_err(|error| problem(&error))
+    })
+    .await
+}
+
+pub(super) async fn reconcile_deliveries(context: Context) -> Answer {
+    let asked: ReconcileDeliveries = context.body()?;
+    let sink = number(&context)?;
+    let (since, until, dry_run) = (asked.since.0, asked.until.0, asked.dry_run);
+    if since > until {
+        return Err(Problem::new(422, "bad_reconciliation", "A reconciliation ends after it begins."));
+    }
+    let running = running(&context.app)?.clone();
+    let reconciliation = Reconciliation {
+        app: Arc::clone(&context.app),
+        caller: context.caller().clone(),
+        running,
+        sink,
+        time: (since, until),
+    };
+    let asked = Asked::Reconcile { since, until, dry_run };
+    answer(&context, sink, asked, |job| reconciliation.run(job, dry_run)).await
+}
+
+/// A comparison of what was due with what was acknowledged.
+struct Reconciliation {
+    app: Arc<App>,
+    caller: Caller,
+    running: Deliveries,
+    sink: SinkNo,
+    time: (Instant, Instant),
+}
+
+impl Reconciliation {
+    async fn run(self, job: Arc<Job>, dry_run: bool) -> Result<Outcome, Problem> {
+        let (sink, (since, until)): (SinkId, _) = (id(self.sink), self.time);
+        let plan = self.running.plan(sink, since, until).await.map_err(|error| problem(&error))?;
+        let mut result = api::DeliveriesReconciled {
+            due: plan.due,
+            acknowledged: plan.acknowledged,
+            pending: plan.pending,
+            dead: plan.dead,
+            dropped: plan.dropped,
+            sent: 0,
+            failed: 0,
+            sequence: None,
+        };
+        job.is_due(plan.to_send());
+        if dry_run || plan.to_send() == 0 {
+            return Ok(Outcome::Reconciled(result));
+        }
+        let report = self.running.reconcile(sink, since, until, |report| job.has_done(report)).await;
+        let report = report.map_err(|error| problem(&error))?;
+        (result.sent, result.failed) = (report.delivered, report.dead);
+        let done = AccountingReconciled {
+            sink: self.sink,
+            since,
+            until,
+            due: plan.due,
+            acknowledged: plan.acknowledged,
+            pending: plan.pending,
+            sent: report.delivered,
+            failed: report.dead,
+        };
+        result.sequence = Some(self.seal(done).await?);
+        Ok(Outcome::Reconciled(result))
+    }
+
+    /// Records the result. What was sent cannot be taken back, so an engine that is busy is asked again.
+    async fn seal(&self, done: AccountingReconciled) -> Result<u64, Problem> {
+        let sent = done.sent;
+        let mut attempt = 1;
+        loop {
+            let (command, identity) = (Command::RecordReconciliation(done.clone()), self.caller.identity());
+            let problem = match self.app.seal(&self.caller, identity, command, None).await {
+                Ok(sealed) => return Ok(sealed.sequence()),
+                Err(problem) => problem,
+            };
+            let is_passing = [codes::BUSY.code, codes::TOO_MANY_WAITING.code].contains(&problem.code.as_str());
+            if !is_passing || attempt == SEAL_ATTEMPTS {
+                let detail = format!("{sent} events were sent, but the result was not recorded. {}", problem.detail);
+                return Err(Problem { detail, ..problem });
+            }
+            attempt += 1;
+            tokio::time::sleep(SEAL_PAUSE).await;
+        }
+    }
+}
