@@ -42,6 +42,7 @@ mod takeovers;
 mod timelines;
 mod usage_records;
 mod waiting;
+mod webhook_events;
 mod webhooks;
 mod windows;
 mod words;

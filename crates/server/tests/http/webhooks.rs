@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 
-const HOOKS: &str = "/api/v1/deliveries/webhooks";
+pub(crate) const HOOKS: &str = "/api/v1/deliveries/webhooks";
 /// Far longer than a delivery takes: a test that fails says so.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One delivery.
 #[derive(Debug)]
-struct Delivery {
+pub(crate) struct Delivery {
     headers: HeaderMap,
-    body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 impl Delivery {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("JSON")
     }
     fn header(&self, name: &str) -> &str {
@@ -44,8 +44,8 @@ struct Receiving {
 }
 
 /// A receiver on loopback that answers with one status.
-struct Receiver {
-    url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     status: Arc<AtomicU16>,
     arrived: Mutex<mpsc::UnboundedReceiver<Delivery>>,
 }
@@ -56,7 +56,7 @@ async fn take(State(receiving): State<Receiving>, headers: HeaderMap, body: Byte
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (send, arrived) = mpsc::unbounded_channel();
         let status = Arc::new(AtomicU16::new(200));
         let receiving = Receiving { status: Arc::clone(&status), arrived: send };
@@ -77,7 +77,7 @@ impl Receiver {
         self.status.store(status, Ordering::SeqCst);
     }
 
-    async fn next(&self) -> Delivery {
+    pub(crate) async fn next(&self) -> Delivery {
         let mut arrived = self.arrived.lock().await;
         tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("in time").expect("a delivery")
     }
@@ -95,7 +95,7 @@ impl Receiver {
     }
 }
 
-async fn site() -> World {
+pub(crate) async fn site() -> World {
     let mut world = World::with(|config| {
         config.accounting.enabled = true;
         config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
@@ -105,7 +105,7 @@ async fn site() -> World {
     world
 }
 
-async fn hook(world: &World, receiver: &Receiver, more: Value) -> Value {
+pub(crate) async fn hook(world: &World, receiver: &Receiver, more: Value) -> Value {
     let mut new = json!({ "name": "biller", "url": receiver.url });
     more.as_object().expect("an object").iter().for_each(|(key, value)| new[key] = value.clone());
     world.post(HOOKS, new).await.expect(201)
@@ -131,14 +131,14 @@ async fn eventually(
     tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("{path} does not come to be as wanted"))
 }
 
-async fn lease(world: &World, tenant: &str) -> String {
+pub(crate) async fn lease(world: &World, tenant: &str) -> String {
     let asked = json!({ "tenant": tenant, "project": format!("{tenant}-main"), "ttl": "10m",
         "asks": [{ "class": "h100", "quantity": 1 }] });
     let granted = world.post("/api/v1/leases", asked).await.expect(201);
     granted["leases"][0]["lease"].as_str().or(granted["leases"][0]["id"].as_str()).expect("a lease").to_owned()
 }
 
-async fn release(world: &World, lease: &str) {
+pub(crate) async fn release(world: &World, lease: &str) {
     world.post(&format!("/api/v1/leases/{lease}/release"), json!({})).await.expect(200);
 }
 
