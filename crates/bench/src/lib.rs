@@ -61,6 +61,12 @@ const BENCHES: &[Bench] = &[
     ("http.sse_10k", http::streams),
     #[cfg(feature = "http")]
     ("usage_records", http::usage_records),
+    #[cfg(feature = "http")]
+    ("deliver.lease_throughput deliver.lease_p99", http::deliver_leases),
+    #[cfg(feature = "http")]
+    ("deliver.drain", http::deliver_drain),
+    #[cfg(feature = "http")]
+    ("deliver.memory", http::deliver_memory),
     #[cfg(feature = "usage")]
     ("usage books timeline", usage::usage),
     // After the queries about usage, whose journal it continues.

@@ -41,7 +41,7 @@ impl Source for Backlog {
                 "node": "node-17", "class": "gpu/h100", "quanta": "8", "expires_at": "2026-03-20T09:46:40Z",
             }),
         };
-        Ok(Page { events: (from..next).map(event).collect(), next })
+        Ok(Page { events: (from..next).map(event).collect(), next, overcounted: 0 })
     }
     fn count(&self, _: &SinkSpec, from: u64, to: u64) -> Result<u64, SourceError> {
         Ok(to - from)
@@ -49,8 +49,8 @@ impl Source for Backlog {
     fn due(&self, _: &SinkSpec) -> u64 {
         0
     }
-    fn sequence_at(&self, _: Instant) -> u64 {
-        0
+    fn sequence_at(&self, _: Instant) -> Result<u64, SourceError> {
+        Ok(0)
     }
 }
 

@@ -119,6 +119,8 @@ pub struct Page {
     pub events: Vec<Event>,
     /// Where to read on. Larger than where this page begins, unless there was nothing to read.
     pub next: u64,
+    /// How many more events of these records the counter of due events has counted than there are.
+    pub overcounted: u64,
 }
 
 #[cfg(test)]

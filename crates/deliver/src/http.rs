@@ -23,7 +23,7 @@ use tokio_rustls::TlsConnector;
 
 /// How long an unused connection is kept.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// The most unused connections, and the most to one address.
+/// The most unused connections, of which each is an open file, and the most to one address.
 const IDLE_CONNECTIONS_MAX: usize = 1_024;
 const IDLE_PER_ADDRESS_MAX: usize = 64;
 /// How many addresses of a name are tried.
@@ -39,6 +39,50 @@ struct Peer {
 struct Idle {
     sender: SendRequest<Full<Bytes>>,
     since: Instant,
+}
+
+/// Unused connections, and how many there are.
+#[derive(Default)]
+struct Kept {
+    by_peer: HashMap<Peer, Vec<Idle>>,
+    count: usize,
+}
+
+impl Kept {
+    fn take(&mut self, peer: &Peer) -> Option<SendRequest<Full<Bytes>>> {
+        let kept = self.by_peer.get_mut(peer)?;
+        while let Some(idle) = kept.pop() {
+            self.count -= 1;
+            if idle.is_usable() {
+                return Some(idle.sender);
+            }
+        }
+        self.by_peer.remove(peer);
+        None
+    }
+
+    fn put(&mut self, peer: &Peer, sender: SendRequest<Full<Bytes>>) {
+        if self.count >= IDLE_CONNECTIONS_MAX {
+            self.by_peer.retain(|_, kept| {
+                kept.retain(Idle::is_usable);
+                !kept.is_empty()
+            });
+            self.count = self.by_peer.values().map(Vec::len).sum();
+        }
+        if self.count < IDLE_CONNECTIONS_MAX {
+            let kept = self.by_peer.entry(peer.clone()).or_default();
+            if kept.len() < IDLE_PER_ADDRESS_MAX {
+                kept.push(Idle { sender, since: Instant::now() });
+                self.count += 1;
+            }
+        }
+    }
+}
+
+impl Idle {
+    fn is_usable(&self) -> bool {
+        self.since.elapsed() < IDLE_MAX && !self.sender.is_closed()
+    }
 }
 
 /// The answer to a request, with as much of its body as is read.
@@ -61,7 +105,9 @@ impl std::error::Error for HttpError {}
 
 pub(crate) struct Client {
     tls: TlsConnector,
-    idle: Mutex<HashMap<Peer, Vec<Idle>>>,
+    idle: Mutex<Kept>,
+    /// How long the body of an answer is awaited. What became of the request is known before.
+    body_time: Duration,
 }
 
 /// The certificates in a PEM file.
@@ -72,7 +118,7 @@ pub(crate) fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, H
 
 impl Client {
     /// Trusts the roots of the system, and these.
-    pub(crate) fn new(roots: Vec<CertificateDer<'static>>) -> Result<Self, HttpError> {
+    pub(crate) fn new(roots: Vec<CertificateDer<'static>>, body_time: Duration) -> Result<Self, HttpError> {
         let unusable = |error: rustls::Error| HttpError(format!("TLS cannot be used: {error}"));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let verifier = Verifier::new_with_extra_roots(roots, Arc::clone(&provider)).map_err(unusable)?;
@@ -80,7 +126,7 @@ impl Client {
         let config = config.map_err(unusable)?.dangerous().with_custom_certificate_verifier(Arc::new(verifier));
         let mut config = config.with_no_client_auth();
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { tls: TlsConnector::from(Arc::new(config)), idle: Mutex::default() })
+        Ok(Self { tls: TlsConnector::from(Arc::new(config)), idle: Mutex::default(), body_time })
     }
 
     /// Sends the request to one of these addresses. `name` is what the certificate is for; without it there is no TLS.
@@ -121,22 +167,21 @@ impl Client {
     ) -> Result<Answer, HttpError> {
         let (head, mut incoming) = response.into_parts();
         let mut body = BytesMut::new();
-        let mut is_whole = true;
-        while let Some(frame) = incoming.frame().await {
-            // The status has been received: the rest may be missing.
-            let Ok(frame) = frame else {
-                is_whole = false;
-                break;
-            };
-            if let Some(chunk) = frame.data_ref() {
-                let room = ANSWER_BYTES_MAX - body.len();
-                body.extend_from_slice(&chunk[..chunk.len().min(room)]);
-                if chunk.len() > room {
-                    is_whole = false;
-                    break;
+        // The status has been received: the rest may be missing.
+        let is_whole = tokio::time::timeout(self.body_time, async {
+            while let Some(frame) = incoming.frame().await {
+                let Ok(frame) = frame else { return false };
+                if let Some(chunk) = frame.data_ref() {
+                    let room = ANSWER_BYTES_MAX - body.len();
+                    body.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                    if chunk.len() > room {
+                        return false;
+                    }
                 }
             }
-        }
+            true
+        });
+        let is_whole = is_whole.await.unwrap_or(false);
         if is_whole {
             self.put_back(peer, sender);
         }
@@ -159,33 +204,12 @@ impl Client {
     }
 
     fn take(&self, peer: &Peer) -> Option<SendRequest<Full<Bytes>>> {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = idle.get_mut(peer)?;
-        while let Some(Idle { sender, since }) = kept.pop() {
-            if since.elapsed() < IDLE_MAX && !sender.is_closed() {
-                return Some(sender);
-            }
-        }
-        idle.remove(peer);
-        None
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).take(peer)
     }
 
     fn put_back(&self, peer: &Peer, sender: SendRequest<Full<Bytes>>) {
-        if sender.is_closed() {
-            return;
-        }
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() >= IDLE_CONNECTIONS_MAX {
-            idle.retain(|_, kept| {
-                kept.retain(|one| one.since.elapsed() < IDLE_MAX && !one.sender.is_closed());
-                !kept.is_empty()
-            });
-        }
-        if idle.len() < IDLE_CONNECTIONS_MAX {
-            let kept = idle.entry(peer.clone()).or_default();
-            if kept.len() < IDLE_PER_ADDRESS_MAX {
-                kept.push(Idle { sender, since: Instant::now() });
-            }
+        if !sender.is_closed() {
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).put(peer, sender);
         }
     }
 }

@@ -3,11 +3,12 @@
 //! The events go through the same lanes as all others, so an endpoint never gets two events of one key at the same time.
 //! They keep their IDs. Dead and dropped events arrive after later events of their key: that is why they are listed.
 
-use crate::event::{Event, Place, SinkId, SinkSpec};
+use crate::event::{Event, Place, SinkId};
 use crate::message::Message;
 use crate::ranges::Ranges;
 use crate::service::{DeliverError, Deliveries, Running, lock};
 use crate::sink::Sink;
+use crate::source::SourceError;
 use leasehold_model::Instant;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -128,7 +129,7 @@ impl Deliveries {
     /// Compares what was due in [since, until) with what was acknowledged. Sends nothing.
     pub async fn plan(&self, id: SinkId, since: Instant, until: Instant) -> Result<Plan, DeliverError> {
         let running = self.running(id)?;
-        let (from, to) = self.window(&running.spec, since, until);
+        let (from, to) = self.window(&running, since, until).await?;
         let (start, end) = (Place::start_of(from), Place::start_of(to));
         // One look at the sink; the journal before `to` does not change.
         let (read_next, in_memory, dead, dropped, done) = {
@@ -158,7 +159,7 @@ impl Deliveries {
         progress: impl FnMut(&Report),
     ) -> Result<Report, DeliverError> {
         let running = self.running(id)?;
-        let (from, to) = self.window(&running.spec, since, until);
+        let (from, to) = self.window(&running, since, until).await?;
         let (start, end) = (Place::start_of(from), Place::start_of(to));
         let ranges = {
             let sink = lock(&running.sink);
@@ -171,10 +172,14 @@ impl Deliveries {
     }
 
     /// The records of a time, from those on that are due to the sink at all.
-    fn window(&self, spec: &SinkSpec, since: Instant, until: Instant) -> (u64, u64) {
-        let (from, to) = (self.0.source.sequence_at(since), self.0.source.sequence_at(until));
-        let from = from.max(spec.created_at_sequence);
-        (from, to.max(from))
+    async fn window(&self, running: &Running, since: Instant, until: Instant) -> Result<(u64, u64), DeliverError> {
+        let (shared, first) = (Arc::clone(&self.0), running.spec.created_at_sequence);
+        let find = move || {
+            let from = shared.source.sequence_at(since)?.max(first);
+            Ok((from, shared.source.sequence_at(until)?.max(from)))
+        };
+        let found = tokio::task::spawn_blocking(find).await.map_err(|_| DeliverError::Stopped)?;
+        found.map_err(|error: SourceError| DeliverError::Unread(error.to_string()))
     }
 
     async fn count(&self, running: &Arc<Running>, from: u64, to: u64) -> Result<u64, DeliverError> {

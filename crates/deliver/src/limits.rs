@@ -10,6 +10,9 @@ pub const DEAD_LETTERS_MAX: usize = 10_000;
 pub const ATTEMPTS_KEPT: usize = 100;
 /// The most ranges of events that are remembered for each sink.
 pub const RANGES_MAX: usize = 1_000;
+/// Bytes of events in memory, of all sinks together. Each may have the same share of it, and this much in any case.
+pub const MEMORY_BYTES: usize = 256 << 20;
+pub const SHARE_BYTES_MIN: usize = 256 << 10;
 /// The most bytes that are read from the body of an answer.
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
 /// The most characters that are kept of the reason of a failure.

@@ -1,7 +1,7 @@
 //! All sinks of a daemon: one task for each, and one that writes their progress once a second.
 
 use crate::event::{Event, Place, SinkId, SinkSpec};
-use crate::limits::{Limits, SINKS_MAX};
+use crate::limits::{Limits, MEMORY_BYTES, SHARE_BYTES_MIN, SINKS_MAX};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::progress::{Attempt, DeadLetter, Progress, Stored};
@@ -14,7 +14,7 @@ use crate::transport::Transport;
 use leasehold_model::Instant;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -25,6 +25,8 @@ use tokio::task::{AbortHandle, JoinHandle};
 const COMMIT_EVERY: Duration = Duration::from_secs(1);
 /// How long new records are collected before the sinks are told.
 const TELL_EVERY: Duration = Duration::from_millis(2);
+/// With very many sinks, telling them takes at most one part of so many of a processor.
+const TELL_PART: u32 = 20;
 /// How many sinks read the journal at the same time.
 const READERS_MAX: usize = 4;
 /// How long requests in flight have to end when the service stops.
@@ -64,6 +66,8 @@ pub(crate) struct Running {
     pub(crate) nudge: Notify,
     /// The counter of due events when the journal was last read up to its head.
     pub(crate) due_read: AtomicU64,
+    /// Events of records from this one on were counted as they became due, the others exactly.
+    pub(crate) counted_from: AtomicU64,
     pub(crate) stopping: AtomicBool,
     /// Its task is no more.
     pub(crate) ended: AtomicBool,
@@ -93,6 +97,8 @@ pub(crate) struct Shared {
     opened: Opened,
     runtime: Handle,
     sinks: Mutex<BTreeMap<SinkId, Arc<Running>>>,
+    /// How many there are.
+    count: AtomicUsize,
     /// There are new records of which the sinks have not been told.
     is_rung: AtomicBool,
     bell: Notify,
@@ -160,6 +166,7 @@ impl Deliveries {
             opened,
             runtime,
             sinks: Mutex::default(),
+            count: AtomicUsize::new(0),
             // Nobody listens while there is no sink.
             is_rung: AtomicBool::new(true),
             bell: Notify::new(),
@@ -191,6 +198,7 @@ impl Deliveries {
             sink: Mutex::new(sink),
             nudge: Notify::new(),
             due_read: AtomicU64::new(NEVER),
+            counted_from: AtomicU64::new(NEVER),
             stopping: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             settled: Mutex::default(),
@@ -208,6 +216,7 @@ impl Deliveries {
         };
         *lock(&running.task) = Some(task);
         sinks.insert(running.spec.id, running);
+        self.0.count.store(sinks.len(), Ordering::Relaxed);
         let mut helpers = lock(&self.0.helpers);
         if helpers.is_empty() {
             helpers.push(self.0.runtime.spawn(commit_regularly(Arc::clone(&self.0))).abort_handle());
@@ -225,6 +234,7 @@ impl Deliveries {
         let mut sinks = lock(&self.0.sinks);
         let Some(running) = sinks.remove(&id) else { return };
         running.end();
+        self.0.count.store(sinks.len(), Ordering::Relaxed);
         if sinks.is_empty() {
             self.0.stop_helpers();
         }
@@ -388,6 +398,11 @@ impl Shared {
         (self.fresh(spec), restarted)
     }
 
+    /// The memory that each sink may use.
+    pub(crate) fn memory_share(&self) -> usize {
+        (MEMORY_BYTES / self.count.load(Ordering::Relaxed).max(1)).max(SHARE_BYTES_MIN)
+    }
+
     fn stop_helpers(&self) {
         lock(&self.helpers).drain(..).for_each(|helper| helper.abort());
         self.is_rung.store(true, Ordering::SeqCst);
@@ -418,14 +433,16 @@ async fn listen(shared: Arc<Shared>) {
     loop {
         shared.is_rung.store(false, Ordering::SeqCst);
         fence(Ordering::SeqCst);
+        let began = std::time::Instant::now();
         let all: Vec<_> = lock(&shared.sinks).values().cloned().collect();
         for running in all {
             if running.due_read.load(Ordering::SeqCst) != shared.source.due(&running.spec) {
                 running.nudge.notify_one();
             }
         }
+        let pause = TELL_EVERY.max(began.elapsed() * TELL_PART);
         shared.bell.notified().await;
-        tokio::time::sleep(TELL_EVERY).await;
+        tokio::time::sleep(pause).await;
     }
 }
 

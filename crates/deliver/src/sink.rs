@@ -16,6 +16,9 @@ use std::sync::Arc;
 
 mod facts;
 
+/// What an event needs in memory; an estimate.
+const EVENT_BYTES: usize = 1 << 10;
+
 /// What to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
@@ -57,6 +60,8 @@ struct Flight {
 #[derive(Debug)]
 pub struct Sink {
     limits: Limits,
+    /// Bytes of the memory of all sinks that this one may use.
+    share: usize,
     progress: Progress,
     /// What was done beyond the cursor before this process started.
     carried: Ranges,
@@ -92,6 +97,7 @@ impl Sink {
         let Stored { progress, dead, attempts } = stored;
         Self {
             window: limits.in_flight,
+            share: usize::MAX,
             limits,
             carried: progress.done.clone(),
             read_next: progress.cursor.sequence,
@@ -154,11 +160,22 @@ impl Sink {
     /// Where to read on and about how many events, if there is room.
     pub fn wants(&self) -> Option<(u64, usize)> {
         let room = self.limits.buffer_size.saturating_sub(self.lanes.len());
+        // So that a page is not much larger than what is left.
+        let room = room.min(self.bytes_max().saturating_sub(self.lanes.bytes()) / EVENT_BYTES + 1);
         (!self.disabled && !self.is_full()).then_some((self.read_next, room))
     }
 
+    /// Limits the memory of this sink further: there may be many.
+    pub fn share(&mut self, bytes: usize) {
+        self.share = bytes;
+    }
+
+    fn bytes_max(&self) -> usize {
+        self.limits.buffer_bytes.min(self.share)
+    }
+
     fn is_full(&self) -> bool {
-        self.lanes.len() >= self.limits.buffer_size || self.lanes.bytes() >= self.limits.buffer_bytes
+        self.lanes.len() >= self.limits.buffer_size || self.lanes.bytes() >= self.bytes_max()
     }
 
     /// Takes the events of the records from where [`Sink::wants`] said, up to `next`.
@@ -395,6 +412,11 @@ impl Sink {
             self.skipped(from, place.after());
         }
         oldest.len() as u64
+    }
+
+    /// That many events were counted as due which turned out not to be, when their records were read.
+    pub fn overcounted(&mut self, events: u64) {
+        self.read_since += events;
     }
 
     /// Says how many events had not been read when the source's counter had this value.

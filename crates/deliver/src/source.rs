@@ -21,8 +21,8 @@ pub trait Source: Send + Sync + 'static {
     /// kept by whoever publishes records, and it tells how far a sink is behind without reading.
     fn due(&self, sink: &SinkSpec) -> u64;
 
-    /// The first record that is stamped at or after this instant; `head` if there is none.
-    fn sequence_at(&self, at: Instant) -> u64;
+    /// The first record that is stamped at or after this instant; `head` if there is none. Blocks.
+    fn sequence_at(&self, at: Instant) -> Result<u64, SourceError>;
 }
 
 /// The journal could not be read now; it is tried again later.

@@ -30,9 +30,25 @@ const SLEEP_MAX: Duration = Duration::from_secs(300);
 
 struct Read {
     messages: Vec<Message>,
+    from: u64,
     next: u64,
-    /// The counter of due events before it was read.
+    overcounted: u64,
+    known: Known,
+}
+
+/// How much was due, and then how long the journal was: what was counted by then is in these records.
+#[derive(Clone, Copy)]
+struct Known {
     due: u64,
+    head: u64,
+}
+
+impl Known {
+    fn now(shared: &Shared, spec: &SinkSpec) -> Self {
+        // In this order: an event is counted after its record is durable.
+        let due = shared.source.due(spec);
+        Self { due, head: shared.source.head() }
+    }
 }
 
 type Reading = Pin<Box<dyn Future<Output = Result<Read, SourceError>> + Send>>;
@@ -60,13 +76,14 @@ pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
 pub(crate) async fn count(shared: &Shared, running: &Running) {
     let cursor = lock(&running.sink).cursor().sequence;
     let (source, spec) = (Arc::clone(&shared.source), running.spec.clone());
-    let count = move || {
-        let due = source.due(&spec);
-        source.count(&spec, cursor, source.head()).map(|unread| (unread, due))
-    };
     let Ok(_permit) = shared.readers.acquire().await else { return };
+    let known = Known::now(shared, &spec);
+    let count = move || source.count(&spec, cursor, known.head);
     match tokio::task::spawn_blocking(count).await {
-        Ok(Ok((unread, due))) => lock(&running.sink).set_unread(unread, due),
+        Ok(Ok(unread)) => {
+            running.counted_from.store(known.head, Ordering::SeqCst);
+            lock(&running.sink).set_unread(unread, known.due);
+        }
         Ok(Err(error)) => cannot_read(running, &error),
         Err(_) => {}
     }
@@ -89,13 +106,13 @@ async fn read(shared: Arc<Shared>, spec: SinkSpec, from: u64, most: usize) -> Re
     let _permit = shared.readers.acquire().await.map_err(closed)?;
     let reader = Arc::clone(&shared);
     let read = move || {
-        let due = reader.source.due(&spec);
+        let known = Known::now(&reader, &spec);
         let page = reader.source.read(&spec, from, most)?;
         if page.next <= from {
             return Err(SourceError(format!("nothing was read at record {from}")));
         }
         let messages = page.events.into_iter().map(|event| Message::new(event, &reader.origin)).collect();
-        Ok(Read { messages, next: page.next, due })
+        Ok(Read { messages, from, next: page.next, overcounted: page.overcounted, known })
     };
     tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(SourceError(error.to_string())))
 }
@@ -147,7 +164,11 @@ impl Task {
         if self.reading.is_some() {
             return None;
         }
-        let (from, room) = lock(&self.running.sink).wants()?;
+        let (from, room) = {
+            let mut sink = lock(&self.running.sink);
+            sink.share(self.shared.memory_share());
+            sink.wants()?
+        };
         // Records in which there is nothing for this sink are read now and then.
         let is_idle = self.running.due_read.load(Ordering::SeqCst) == self.shared.source.due(&self.running.spec);
         let at = if is_idle { self.read_last + IDLE_EVERY } else { self.read_after };
@@ -155,9 +176,12 @@ impl Task {
         if at > now {
             return Some(at);
         }
-        if from >= self.shared.source.head() {
+        let known = Known::now(&self.shared, &self.running.spec);
+        if from >= known.head {
+            // Events may be counted after they were read: they are not due any more.
+            self.read_to_head(known);
             self.read_last = now;
-            return Some(now + if is_idle { IDLE_EVERY } else { PAUSE });
+            return Some(now + IDLE_EVERY);
         }
         let spec = self.running.spec.clone();
         self.reading = Some(Box::pin(read(Arc::clone(&self.shared), spec, from, room.min(PAGE))));
@@ -169,23 +193,25 @@ impl Task {
         self.read_last = Moment::now();
         self.read_after = self.read_last;
         match page {
-            Ok(Read { messages, next, due }) => {
+            Ok(Read { messages, from, next, overcounted, known }) => {
                 *lock(&self.running.source_error) = None;
                 let is_small = messages.len() < SMALL_PAGE;
-                let mut sink = lock(&self.running.sink);
-                sink.read(messages, next);
-                let mut due_read = NEVER;
-                if next >= self.shared.source.head() {
-                    if due == self.shared.source.due(&self.running.spec) {
-                        // Everything has been read: the lag is exact again, whatever was counted.
-                        sink.set_unread(0, due);
-                        due_read = due;
+                {
+                    let mut sink = lock(&self.running.sink);
+                    sink.read(messages, next);
+                    // What was there at the start was counted exactly.
+                    if from >= self.running.counted_from.load(Ordering::SeqCst) {
+                        sink.overcounted(overcounted);
                     }
+                }
+                if next >= known.head {
+                    self.read_to_head(known);
                     if is_small {
                         self.read_after += PAUSE;
                     }
+                } else {
+                    self.running.due_read.store(NEVER, Ordering::SeqCst);
                 }
-                self.running.due_read.store(due_read, Ordering::SeqCst);
             }
             Err(error) => {
                 cannot_read(&self.running, &error);
@@ -193,6 +219,12 @@ impl Task {
                 self.read_after += LOOK_EVERY;
             }
         }
+    }
+
+    /// Everything that was due then has been read: the lag is exact again, whatever was counted.
+    fn read_to_head(&self, known: Known) {
+        lock(&self.running.sink).set_unread(0, known.due);
+        self.running.due_read.store(known.due, Ordering::SeqCst);
     }
 
     fn drop_excess(&self) {

@@ -135,7 +135,7 @@ impl Vault {
             return Err(bad(&"the address must begin with https://, unless it is a loopback address"));
         }
         let roots = config.ca_pem.as_deref().map(certificates).transpose().map_err(|error| bad(&error))?;
-        let client = Client::new(roots.unwrap_or_default()).map_err(|error| bad(&error))?;
+        let client = Client::new(roots.unwrap_or_default(), TIMEOUT).map_err(|error| bad(&error))?;
         Ok(Self { config, endpoint, client, variables, token: Mutex::default() })
     }
 

@@ -15,12 +15,16 @@ use hyper::Request;
 use hyper::header::{CONTENT_TYPE, HOST, USER_AGENT};
 use leasehold_model::{Instant, Span};
 use rustls::pki_types::ServerName;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 use url::Host;
 
 const AGENT: &str = concat!("leasehold/", env!("CARGO_PKG_VERSION"));
 const CONTENT: &str = "application/cloudevents+json; charset=utf-8";
+
+/// How many names are resolved at the same time.
+static LOOKUPS: Semaphore = Semaphore::const_new(32);
 
 pub struct Webhook {
     client: Client,
@@ -38,7 +42,9 @@ impl Webhook {
         ca_pem: Option<&[u8]>,
     ) -> Result<Self, HttpError> {
         let roots = ca_pem.map(certificates).transpose()?.unwrap_or_default();
-        Ok(Self { client: Client::new(roots)?, guard, secrets, timeout: limits.timeout })
+        // A third of the time of an attempt.
+        let body_time = Span(limits.timeout.0 / 3).into();
+        Ok(Self { client: Client::new(roots, body_time)?, guard, secrets, timeout: limits.timeout })
     }
 
     async fn attempt(&self, sink: &SinkSpec, message: &Message, now: Instant) -> Result<Outcome, String> {
@@ -71,9 +77,17 @@ pub(crate) async fn resolve(endpoint: &Endpoint) -> Result<Vec<SocketAddr>, Stri
     if let Some(address) = endpoint.literal() {
         return Ok(vec![address]);
     }
-    let host = endpoint.host.to_string();
-    let found = tokio::net::lookup_host((host.as_str(), endpoint.port)).await;
-    found.map(Iterator::collect).map_err(|error| format!("the name {host} cannot be resolved: {error}"))
+    let (host, port) = (endpoint.host.to_string(), endpoint.port);
+    // A name server that does not answer keeps a thread for longer than the attempt lasts: the thread gives back the
+    // permit. Otherwise a tenant with many slow names could take all threads that block, of which requests need some.
+    let permit = LOOKUPS.acquire().await.map_err(|_| "the daemon stops".to_owned())?;
+    let name = host.clone();
+    let look = move || {
+        let _permit = permit;
+        (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
+    };
+    let found = tokio::task::spawn_blocking(look).await.map_err(|_| "the daemon stops".to_owned())?;
+    found.map_err(|error: std::io::Error| format!("the name {host} cannot be resolved: {error}"))
 }
 
 pub(crate) fn server_name(endpoint: &Endpoint) -> Result<ServerName<'static>, String> {

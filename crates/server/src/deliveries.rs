@@ -5,6 +5,7 @@
 
 mod accounting;
 mod counts;
+mod gathered;
 mod made;
 mod source;
 pub(crate) mod work;

@@ -6,7 +6,7 @@ use super::request::{ask, done, lease_ids, post};
 use crate::work::Dice;
 use std::fmt::Write;
 
-const OPERATIONS: u64 = 1000;
+pub(super) const OPERATIONS: u64 = 1000;
 pub(super) const CONNECTIONS: u64 = 4;
 
 pub(super) struct Batches {
@@ -57,7 +57,12 @@ impl Client for Batches {
 
 /// Complete rounds of three batches on every connection: everything that was granted is released.
 pub(super) fn load(served: &Served, seed: u64, rounds: u64) -> Loaded {
-    let clients = (seed..seed + CONNECTIONS).map(|n| Batches::new(&served.token, n)).collect();
+    load_over(CONNECTIONS, served, seed, rounds)
+}
+
+/// The same on so many connections.
+pub(super) fn load_over(connections: u64, served: &Served, seed: u64, rounds: u64) -> Loaded {
+    let clients = (seed..seed + connections).map(|n| Batches::new(&served.token, n)).collect();
     load::run(served.address(), clients, Until::Answered(3 * rounds))
 }
 

@@ -23,6 +23,8 @@ const ASKED_AS_IT_IS: &str = "--serve-as-it-is-for-bench";
 const ASKED_LARGE: &str = "--serve-large-for-bench";
 /// With runtimes that report usage, and the IDs of earlier records.
 const ASKED_USAGE: &str = "--serve-usage-for-bench";
+/// With deliveries to webhooks on this machine.
+const ASKED_DELIVERIES: &str = "--serve-deliveries-for-bench";
 /// The file in which the child notes its memory.
 const RESIDENT_BEFORE: &str = "resident-before";
 pub(super) const TENANTS: u32 = 1000;
@@ -34,9 +36,10 @@ pub(super) const LARGE_NODES: u32 = 10_000;
 pub(super) fn serve_if_asked() -> bool {
     let mut arguments = std::env::args().skip(1);
     let asked = arguments.next();
-    let Some(asked @ (ASKED | ASKED_AS_IT_IS | ASKED_LARGE | ASKED_USAGE)) = asked.as_deref() else { return false };
+    let known = [ASKED, ASKED_AS_IT_IS, ASKED_LARGE, ASKED_USAGE, ASKED_DELIVERIES];
+    let Some(asked) = asked.filter(|asked| known.contains(&asked.as_str())) else { return false };
     let folder = arguments.next().expect("a directory");
-    run_to_end(serve(Path::new(&folder), asked.to_owned()));
+    run_to_end(serve(Path::new(&folder), asked));
     true
 }
 
@@ -66,6 +69,10 @@ async fn serve(folder: &Path, asked: String) {
     config.limits.streams = 11_000;
     // One token sends everything, and what it could send is what is measured.
     config.rate.operations_per_second = 0;
+    if asked == ASKED_DELIVERIES {
+        config.accounting.enabled = true;
+        config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".to_owned()];
+    }
     let start = Start {
         clock: Arc::new(SystemClock::new()),
         // An existing journal may be of any time.
@@ -77,7 +84,7 @@ async fn serve(folder: &Path, asked: String) {
     let daemon = tokio::task::spawn_blocking(move || {
         let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
         match asked.as_str() {
-            ASKED => furnish(&daemon),
+            ASKED | ASKED_DELIVERIES => furnish(&daemon),
             ASKED_LARGE => operate_all(daemon.cell(), large_cluster(LARGE_NODES, TENANTS)),
             ASKED_USAGE => super::usage_records::furnish(&daemon),
             _ => {}
@@ -163,6 +170,11 @@ impl Served {
     /// With runtimes that report usage.
     pub(super) fn start_with_usage() -> Self {
         Self::in_new_directory(ASKED_USAGE)
+    }
+
+    /// With deliveries to webhooks on this machine.
+    pub(super) fn start_with_deliveries() -> Self {
+        Self::in_new_directory(ASKED_DELIVERIES)
     }
 
     /// Kills the process, and starts it again on the same directory.

@@ -1,5 +1,5 @@
 //! End to end over HTTP: a million allocations; single operations and batches, compared with PostgreSQL; usage records;
-//! and ten thousand listeners.
+//! ten thousand listeners; and deliveries to webhooks.
 //!
 //! The daemon is a separate process (this program started again), the load comes from this one, and PostgreSQL is that
 //! of Debian, started in a temporary directory. All share the machine's processors.
@@ -10,6 +10,7 @@ mod asking;
 mod bare;
 mod batches;
 mod child;
+mod deliveries;
 mod fetch;
 mod load;
 mod peer;
@@ -23,6 +24,7 @@ pub(crate) use allocations::rate as allocations;
 pub(crate) use asking::{p99_us, wait_for};
 #[cfg(feature = "ledger")]
 pub(crate) use child::{Served, bind, run_to_end};
+pub(crate) use deliveries::{drain as deliver_drain, leases as deliver_leases, memory as deliver_memory};
 pub(crate) use streams::run as streams;
 pub(crate) use usage_records::run as usage_records;
 

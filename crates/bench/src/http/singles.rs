@@ -33,11 +33,17 @@ impl Singles {
 }
 
 /// A client that requests, renews and releases.
-struct Round {
+pub(super) struct Round {
     token: String,
     dice: Dice,
     step: u64,
     lease: Option<String>,
+}
+
+impl Round {
+    pub(super) fn new(token: &str, seed: u64) -> Self {
+        Self { token: token.to_owned(), dice: Dice(seed), step: 0, lease: None }
+    }
 }
 
 impl Client for Round {
@@ -91,8 +97,7 @@ impl Client for Denied {
 
 /// Keeps the connections busy with rounds of three; returns the figures, without those of denials.
 fn rounds(server: &Server, token: &str, connections: u64) -> Singles {
-    let round = |n| Round { token: token.to_owned(), dice: Dice(n), step: 0, lease: None };
-    let clients = |first: u64| (first..first + connections).map(round).collect();
+    let clients = |first: u64| (first..first + connections).map(|n| Round::new(token, n)).collect();
     load::run(server.address, clients(0), Until::Passed(WARM_UP));
     let before = (server.processor_seconds(), processor_seconds("self"));
     let loaded = load::run(server.address, clients(100), Until::Passed(MEASURED));

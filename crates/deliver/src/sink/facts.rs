@@ -33,7 +33,7 @@ impl Sink {
     /// Whether the memory queue is filled to 80 %.
     pub fn is_memory_high(&self) -> bool {
         let (events, bytes) = self.in_memory();
-        events * 10 >= self.limits.buffer_size * 8 || bytes * 10 >= self.limits.buffer_bytes * 8
+        events * 10 >= self.limits.buffer_size * 8 || bytes * 10 >= self.bytes_max() * 8
     }
     /// When the oldest event happened that is not delivered.
     pub fn oldest(&self) -> Option<Instant> {

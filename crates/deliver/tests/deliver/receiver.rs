@@ -15,13 +15,23 @@ pub(crate) struct Reply {
     pub(crate) location: Option<&'static str>,
     pub(crate) body_bytes: usize,
     pub(crate) hangs: bool,
+    /// Answers, and the body never comes.
+    pub(crate) stalls: bool,
     /// Takes the request, then closes the connection.
     pub(crate) closes: bool,
 }
 
 impl Default for Reply {
     fn default() -> Self {
-        Self { status: 204, retry_after: None, location: None, body_bytes: 0, hangs: false, closes: false }
+        Self {
+            status: 204,
+            retry_after: None,
+            location: None,
+            body_bytes: 0,
+            hangs: false,
+            stalls: false,
+            closes: false,
+        }
     }
 }
 
@@ -168,7 +178,8 @@ async fn serve<S: AsyncRead + AsyncWrite + Unpin>(mut stream: S, state: &State) 
         }
         answer += "\r\n";
         let mut bytes = answer.into_bytes();
-        bytes.resize(bytes.len() + reply.body_bytes, b'x');
+        let body_bytes = if reply.stalls { 0 } else { reply.body_bytes };
+        bytes.resize(bytes.len() + body_bytes, b'x');
         if stream.write_all(&bytes).await.is_err() {
             return;
         }

@@ -8,6 +8,7 @@ use leasehold_journal::{MacKey, Secret};
 use leasehold_model::Instant;
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -348,4 +349,71 @@ async fn a_test_event_is_sent_once_and_sinks_have_a_limit() {
     }
     assert_eq!(world.deliveries.put(spec(1_001, "https://a/")), Err(DeliverError::TooManySinks));
     assert_eq!(Store::in_memory(&key()).map(|_| Opened::New), Ok(Opened::New));
+}
+
+/// The thread that publishes records counts an event after it is durable, so it may be read and delivered before. Then
+/// it is not behind, and nobody looks again and again.
+#[tokio::test(start_paused = true)]
+async fn an_event_that_is_counted_after_it_was_delivered_is_not_behind() {
+    let (_folder, path) = folder();
+    let (source, script) = (memory(), Arc::<Script>::default());
+    let world = start(&path, &source, &script, Limits::default());
+    world.deliveries.put(spec(1, "https://a/")).expect("added");
+    world.drained().await;
+    source.miscounted.store(-3, Ordering::SeqCst);
+    world.seal(5, 5);
+    world.until(|_| script.received.lock().expect("sound").len() == 5).await;
+    source.miscounted.store(0, Ordering::SeqCst);
+    world.deliveries.wake();
+    world.until(|status| status.lag_events == 0).await;
+    let before = source.looks.load(Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    let looks = source.looks.load(Ordering::SeqCst) - before;
+    assert!(looks < 100, "{looks} looks in a minute in which nothing happened");
+}
+
+/// Events that are counted, and turn out not to be due, do not add up to a lag that drops others.
+#[tokio::test(start_paused = true)]
+async fn what_is_counted_too_often_does_not_add_up() {
+    let (_folder, path) = folder();
+    let (source, script) = (memory(), Arc::<Script>::default());
+    let limits = Limits { disk_buffer_max_events: 50, on_overflow: OnOverflow::Drop, ..Limits::default() };
+    let world = start(&path, &source, &script, limits);
+    world.deliveries.put(spec(1, "https://a/")).expect("added");
+    world.drained().await;
+    for _ in 0..20 {
+        source.miscounted.fetch_add(10, Ordering::SeqCst);
+        world.seal(10, 5);
+        world.drained().await;
+    }
+    assert_eq!((world.status().counters.dropped, world.received().len()), (0, 200));
+}
+
+/// A thousand sinks with a backlog need about as much memory as one may have, not a thousand times as much.
+#[tokio::test(start_paused = true)]
+async fn many_sinks_share_the_memory() {
+    use leasehold_deliver::limits::{MEMORY_BYTES, SHARE_BYTES_MIN};
+    let (_folder, path) = folder();
+    let (source, script) = (memory(), Arc::<Script>::default());
+    *script.otherwise.lock().expect("sound") = Some(answered(500));
+    let world = start(&path, &source, &script, Limits::default());
+    world.seal(3_000, 50);
+    const SINKS: u64 = 1_000;
+    for sink in 1..=SINKS {
+        world.deliveries.put(spec(sink, "https://a/")).expect("added");
+    }
+    let share = (MEMORY_BYTES as u64 / SINKS).max(SHARE_BYTES_MIN as u64);
+    let all_have_read = || world.deliveries.status().iter().all(|sink| sink.in_memory_events > 0);
+    for _ in 0..100_000 {
+        if all_have_read() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        tokio::task::yield_now().await;
+    }
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    for sink in world.deliveries.status() {
+        assert!((1..=2 * share).contains(&sink.in_memory_bytes), "{} bytes of {}", sink.in_memory_bytes, sink.name);
+        assert!(sink.on_disk_events > 0, "{sink:?}");
+    }
 }

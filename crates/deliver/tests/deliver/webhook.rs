@@ -85,6 +85,8 @@ async fn answers_are_read_within_limits_and_redirects_are_not_followed() {
         (Reply { status: 302, location: Some("/elsewhere"), ..Reply::default() }, source::answered(302)),
         (Reply { status: 200, body_bytes: 10 << 20, ..Reply::default() }, source::answered(200)),
         (Reply { status: 500, body_bytes: 100, ..Reply::default() }, source::answered(500)),
+        // What became of the request is known, whatever becomes of the body.
+        (Reply { status: 200, body_bytes: 100, stalls: true, ..Reply::default() }, source::answered(200)),
     ] {
         receiver.reply(reply);
         assert_eq!(world.send(&sink).await, expected);

@@ -1,25 +1,46 @@
 //! The payloads of events for accounting systems (SEMANTICS 11, "Accounting events"). What is not known is null; usage
 //! is exact.
 
+use super::gathered::{Gathered, Unknown};
 use super::made::Work;
 use crate::app::App;
-use crate::past::Known;
-use leasehold_books::{Attempt, Books, BooksError, End, Row, Story};
-use leasehold_engine::State;
+use crate::past::named;
+use leasehold_books::{Attempt, Books, End, NamedKind, Row, Story};
 use leasehold_meter::Window;
 use leasehold_model::body::{Body, Correlation};
 use leasehold_model::class::ResourceKind;
-use leasehold_model::{AllocationNo, Instant, LeaseNo, PoolNo, Record, Span};
+use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, PoolNo, ProjectNo, Record, Span, TenantNo, UserNo};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 const HOUR_NS: u128 = 3_600_000_000_000;
 
-/// What the payloads are made from.
+/// What the payloads are made from: the books, and never the state, which could not be published meanwhile.
 pub(super) struct Payloads<'a> {
     pub(super) app: &'a App,
-    pub(super) state: &'a State,
     pub(super) books: &'a Books,
+    pub(super) gathered: &'a Gathered,
+}
+
+/// The names of objects, also of deleted ones.
+struct Known<'a>(&'a Books);
+
+impl Known<'_> {
+    fn tenant(&self, no: TenantNo) -> String {
+        named(self.0, NamedKind::Tenant, no.0, None)
+    }
+    fn project(&self, no: ProjectNo) -> String {
+        named(self.0, NamedKind::Project, no.0, None)
+    }
+    fn user(&self, no: UserNo) -> String {
+        named(self.0, NamedKind::User, no.0, None)
+    }
+    fn node(&self, no: NodeNo) -> String {
+        named(self.0, NamedKind::Node, no.0, None)
+    }
+    fn pool(&self, no: PoolNo) -> String {
+        named(self.0, NamedKind::Pool, no.0, None)
+    }
 }
 
 /// Nanoseconds as seconds, exactly.
@@ -70,41 +91,30 @@ impl UnitTime {
     }
 }
 
+/// The attempt that was placed last up to a record.
+pub(super) fn attempt_at(story: &Story, sequence: u64) -> Option<&Attempt> {
+    story.attempts.iter().rev().find(|attempt| attempt.sequence <= sequence)
+}
+
 impl Payloads<'_> {
     fn known(&self) -> Known<'_> {
-        Known { state: self.state, books: self.books }
+        Known(self.books)
     }
 
     /// The leases of an allocation in a pool, of one attempt or of all.
-    fn rows<'s>(
-        &self,
-        attempts: impl Iterator<Item = &'s Attempt>,
-        pool: Option<PoolNo>,
-    ) -> Result<Vec<Row>, BooksError> {
+    fn rows<'s>(&self, attempts: impl Iterator<Item = &'s Attempt>, pool: Option<PoolNo>) -> Result<Vec<Row>, Unknown> {
         let mut rows = Vec::new();
-        for attempt in attempts {
-            let leases = self.books.leases_of(attempt.numbers().map(LeaseNo))?;
-            rows.extend(leases.into_iter().map(|(row, _)| row).filter(|row| pool.is_none_or(|pool| row.pool == pool)));
+        for lease in attempts.flat_map(Attempt::numbers) {
+            let row = self.gathered.lease(LeaseNo(lease))?;
+            if pool.is_none_or(|pool| row.pool == pool) {
+                rows.push(row.clone());
+            }
         }
         Ok(rows)
     }
 
-    pub(super) fn story(&self, allocation: AllocationNo) -> Result<Option<Story>, BooksError> {
-        self.books.allocation(allocation)
-    }
-
-    /// The attempt that was placed last up to a record.
-    pub(super) fn attempt_at(story: &Story, sequence: u64) -> Option<&Attempt> {
-        story.attempts.iter().rev().find(|attempt| attempt.sequence <= sequence)
-    }
-
-    pub(super) fn pools(&self, allocation: AllocationNo, before: Option<u64>) -> Result<Vec<PoolNo>, BooksError> {
-        let Some(story) = self.story(allocation)? else { return Ok(Vec::new()) };
-        let rows = match before {
-            Some(sequence) => self.rows(Self::attempt_at(&story, sequence).into_iter(), None)?,
-            None => self.rows(story.attempts.iter(), None)?,
-        };
-        Ok(rows.iter().map(|row| row.pool).collect::<BTreeSet<_>>().into_iter().collect())
+    fn story(&self, allocation: AllocationNo) -> Result<&Story, Unknown> {
+        self.gathered.story(allocation)
     }
 
     /// Who did it, and what it is called.
@@ -147,7 +157,7 @@ impl Payloads<'_> {
         rows.iter().for_each(|row| *classes.entry(row.class).or_default() += row.quanta);
         let (mut gpus, mut types, mut lines) = (UnitTime::default(), BTreeSet::new(), Vec::new());
         for (class, quanta) in classes {
-            let Some(class) = self.state.class(class) else { continue };
+            let Some(class) = self.books.class(class) else { continue };
             let per_unit = class.quanta_per_unit;
             let (units, _) = fraction(quanta.into(), per_unit.into());
             lines.push(json!({ "class": class.name.as_str(), "kind": class.kind.word(), "units": units }));
@@ -166,14 +176,15 @@ impl Payloads<'_> {
         })
     }
 
-    /// What was used up to an instant: of leases that are still held, up to then.
+    /// What was used up to an instant. Leases that are held beyond it count up to it, whether they have ended by now or
+    /// not: the same record makes the same event at any time.
     fn used(&self, rows: &[Row], at: Instant) -> Map<String, Value> {
         let mut gpus = UnitTime::default();
         let mut is_final = true;
         for row in rows {
-            is_final &= row.end != End::Held;
-            let to = if row.end == End::Held { row.held.to.min(at).max(row.held.from) } else { row.held.to };
-            if let Some(class) = self.state.class(row.class).filter(|class| class.kind == ResourceKind::Gpu) {
+            is_final &= row.end != End::Held && row.held.to <= at.max(row.held.from);
+            let to = row.held.to.min(at).max(row.held.from);
+            if let Some(class) = self.books.class(row.class).filter(|class| class.kind == ResourceKind::Gpu) {
                 gpus.add(class.quanta_per_unit, row.quanta, Window::new(row.held.from, to));
             }
         }
@@ -187,18 +198,18 @@ impl Payloads<'_> {
         used
     }
 
-    pub(super) fn started(&self, record: &Record, work: Work) -> Result<Option<Value>, BooksError> {
+    pub(super) fn started(&self, record: &Record, work: Work) -> Result<Value, Unknown> {
         let (mut data, rows, estimate, attempt) = match work {
             Work::Lease(lease) => {
-                let Some((row, _)) = self.books.lease(lease)? else { return Ok(None) };
-                (self.of_lease(&row), vec![row], None, 1)
+                let row = self.gathered.lease(lease)?;
+                (self.of_lease(row), vec![row.clone()], None, 1)
             }
             Work::Allocation(allocation, pool) => {
-                let Some(story) = self.story(allocation)? else { return Ok(None) };
-                let attempt = Self::attempt_at(&story, record.sequence);
+                let story = self.story(allocation)?;
+                let attempt = attempt_at(story, record.sequence);
                 let rows = self.rows(attempt.into_iter(), pool)?;
                 let number = attempt.map_or(1, |attempt| attempt.number);
-                (self.of_allocation(&story, pool), rows, story.spec.walltime, number)
+                (self.of_allocation(story, pool), rows, story.spec.walltime, number)
             }
         };
         data.insert("attempt".into(), attempt.into());
@@ -206,13 +217,14 @@ impl Payloads<'_> {
         data.insert("resources".into(), self.resources(&rows));
         let estimate = estimate.map(|walltime: Span| seconds(walltime.0.into()));
         data.insert("estimated_duration_seconds".into(), estimate.into());
-        Ok(Some(data.into()))
+        Ok(data.into())
     }
 
-    pub(super) fn completed(&self, record: &Record, work: Work) -> Result<Option<Value>, BooksError> {
+    pub(super) fn completed(&self, record: &Record, work: Work) -> Result<Value, Unknown> {
+        let at = record.effective_at;
         let (data, rows, times) = match work {
             Work::Lease(lease) => {
-                let Some((row, _)) = self.books.lease(lease)? else { return Ok(None) };
+                let row = self.gathered.lease(lease)?.clone();
                 let mut data = self.of_lease(&row);
                 data.insert("state".into(), "completed".into());
                 data.insert("end".into(), row.end.word().into());
@@ -222,15 +234,15 @@ impl Payloads<'_> {
                 (data, vec![row], times)
             }
             Work::Allocation(allocation, pool) => {
-                let Some(story) = self.story(allocation)? else { return Ok(None) };
-                let mut data = self.of_allocation(&story, pool);
+                let story = self.story(allocation)?;
+                let mut data = self.of_allocation(story, pool);
                 let over = story.over;
                 data.insert("state".into(), story.outline.state.word().into());
                 data.insert("end".into(), over.and_then(|over| over.end).map(|end| end.word()).into());
                 data.insert("exit_status".into(), over.and_then(|over| over.exit_status).into());
                 let written = over.and_then(|over| over.storage_written).map(|bytes| bytes.to_string());
                 data.insert("storage_bytes_written".into(), written.into());
-                let end = |attempt: &Attempt| attempt.ended_at.unwrap_or(record.effective_at);
+                let end = |attempt: &Attempt| attempt.ended_at.map_or(at, |ended| ended.min(at));
                 let times = story.attempts.iter().map(|attempt| (attempt.placed_at, end(attempt))).collect();
                 (data, self.rows(story.attempts.iter(), pool)?, times)
             }
@@ -242,14 +254,13 @@ impl Payloads<'_> {
         data.insert("ended_at".into(), record.effective_at.to_string().into());
         data.insert("duration_seconds".into(), seconds(ran).into());
         data.insert("resources".into(), self.resources(&rows));
-        data.extend(self.used(&rows, record.effective_at));
-        Ok(Some(data.into()))
+        data.extend(self.used(&rows, at));
+        Ok(data.into())
     }
 
-    pub(super) fn checkpointed(&self, record: &Record, of: AllocationNo) -> Result<Option<Value>, BooksError> {
-        let Some(story) = self.story(of)? else { return Ok(None) };
+    pub(super) fn checkpointed(&self, record: &Record, of: AllocationNo) -> Result<Option<Value>, Unknown> {
         let Body::AllocationCheckpointed(checkpoint) = &record.body else { return Ok(None) };
-        let mut data = self.of_allocation(&story, None);
+        let mut data = self.of_allocation(self.story(of)?, None);
         data.insert("checkpoint_bytes".into(), checkpoint.bytes.to_string().into());
         data.insert("checkpoint_duration_seconds".into(), seconds(checkpoint.took.0.into()).into());
         Ok(Some(data.into()))

@@ -123,6 +123,21 @@ enum Told {
 /// Sorted.
 type LeaseList = Vec<LeaseNo>;
 
+impl Told {
+    /// The type of the events. A record makes those of one type at most.
+    const fn kind(&self) -> Option<usize> {
+        Some(match self {
+            Self::Nothing => return None,
+            Self::LeasesBegan(..) | Self::Placed(_) | Self::Running(_) => STARTED,
+            Self::LeasesEnded(_) | Self::Over(_) => COMPLETED,
+            Self::Checkpointed(_) => CHECKPOINTED,
+            Self::NodesClaimed => NODE_CLAIMED,
+            Self::NodeReleased => NODE_RELEASED,
+            Self::QuotaUpdated => QUOTA_UPDATED,
+        })
+    }
+}
+
 fn told(body: &Body) -> Told {
     let ended = |leases: &Leases, belongs_to: Option<BelongsTo>| match belongs_to.and_then(|to| to.allocation) {
         Some(_) => Told::Nothing,
@@ -203,24 +218,40 @@ pub(super) fn estimate(body: &Body, mut count: impl FnMut(usize, u64)) {
         }
         count(kind, events);
     }
-    match told(body) {
-        Told::Nothing => {}
-        Told::LeasesBegan(_, leases) => count(STARTED, leases),
-        Told::LeasesEnded(leases) => count(COMPLETED, leases.len() as u64),
-        Told::Placed(_) | Told::Running(_) => count(STARTED, 1),
-        Told::Over(_) => count(COMPLETED, 1),
-        Told::Checkpointed(_) => count(CHECKPOINTED, 1),
-        Told::NodesClaimed => count(NODE_CLAIMED, 1),
-        Told::NodeReleased => count(NODE_RELEASED, 1),
-        Told::QuotaUpdated => count(QUOTA_UPDATED, 1),
+    let told = told(body);
+    let events = match &told {
+        Told::LeasesBegan(_, leases) => *leases,
+        Told::LeasesEnded(leases) => leases.len() as u64,
+        _ => 1,
+    };
+    if let Some(kind) = told.kind() {
+        count(kind, events);
     }
 }
 
-/// Whether a record may make events of some of these types.
-pub(super) fn may_make(body: &Body, wanted: Kinds) -> bool {
-    let mut is_wanted = false;
-    estimate(body, |kind, _| is_wanted |= wanted.has(kind));
-    is_wanted
+/// About how many events of these types a record makes.
+pub(super) fn may_make(body: &Body, wanted: Kinds) -> u64 {
+    let mut all = 0;
+    estimate(body, |kind, events| all += if wanted.has(kind) { events } else { 0 });
+    all
+}
+
+/// The leases and the allocation that have to be known to make the wanted events of a record.
+pub(super) fn needs(body: &Body, wanted: Kinds, leases: &mut impl Extend<LeaseNo>) -> Option<AllocationNo> {
+    if own_kind(body).is_some_and(|kind| wanted.has(kind) && EVENT_TYPES[kind].about == EventAbout::Lease) {
+        touched(body, |lease| leases.extend([lease]));
+    }
+    let told = told(body);
+    if !told.kind().is_some_and(|kind| wanted.has(kind)) {
+        return None;
+    }
+    match told {
+        Told::LeasesBegan(first, count) => leases.extend((first.0..first.0 + count).map(LeaseNo)),
+        Told::LeasesEnded(ended) => leases.extend(ended),
+        Told::Placed(of) | Told::Running(of) | Told::Over(of) | Told::Checkpointed(of) => return Some(of),
+        Told::Nothing | Told::NodesClaimed | Told::NodeReleased | Told::QuotaUpdated => {}
+    }
+    None
 }
 
 /// The events that a record makes, in order. Those for accounting systems, which cost more to find out, only if they are
@@ -238,10 +269,8 @@ pub(super) fn made<F: Facts>(record: &Record, wanted: Kinds, facts: &F) -> Resul
             all.push(Made { kind, about: About::Record });
         }
     }
-    if ![STARTED, COMPLETED, CHECKPOINTED, NODE_CLAIMED, NODE_RELEASED, QUOTA_UPDATED]
-        .iter()
-        .any(|one| wanted.has(*one))
-    {
+    let told = told(&record.body);
+    if !told.kind().is_some_and(|kind| wanted.has(kind)) {
         return Ok(all);
     }
     let began = |work| Made { kind: STARTED, about: About::Started(work) };
@@ -252,7 +281,7 @@ pub(super) fn made<F: Facts>(record: &Record, wanted: Kinds, facts: &F) -> Resul
         let known: Vec<Work> = pools.into_iter().map(|pool| of(Some(pool))).collect();
         Ok::<_, F::Error>(if known.is_empty() { vec![of(None)] } else { known })
     };
-    match told(&record.body) {
+    match told {
         Told::Nothing => {}
         Told::LeasesBegan(first, count) => {
             all.extend((first.0..first.0 + count).map(|lease| began(Work::Lease(LeaseNo(lease)))));

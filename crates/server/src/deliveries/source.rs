@@ -2,23 +2,26 @@
 
 use super::accounting::Payloads;
 use super::counts::DueCounts;
-use super::made::{About, Facts, Kinds, Made, Work, made, may_make};
+use super::gathered::{Gathered, Unknown};
+use super::made::{About, Kinds, Work, made, may_make};
 use crate::app::App;
-use crate::record_leases::learn_leases;
 use leasehold_api::event_type::{EVENT_TYPES, EventAbout};
-use leasehold_books::{Books, BooksError};
+use leasehold_books::Books;
 use leasehold_deliver::{Event, Page, SinkSpec, Source, SourceError};
 use leasehold_model::body::Body;
 use leasehold_model::id::IdKind;
-use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, PoolNo, PublicId, RawRecord, Record, Span};
+use leasehold_model::{AllocationNo, Instant, NodeNo, PublicId, RawRecord, Record, Span};
 use leasehold_view::Directory;
 use serde_json::Value;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// Records that one page looks at.
+/// Records that one page looks at, and leases whose facts it keeps.
 const RECORDS_PER_PAGE: u64 = 20_000;
+const LEASES_PER_PAGE: usize = 8_192;
+/// About how many events are counted at once.
+const COUNTED_AT_ONCE: u64 = 4_096;
 /// How long a page waits for the books.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// A wipe is confirmed or fails within this time of the release, unless the daemon was stopped meanwhile.
@@ -34,27 +37,9 @@ fn unread(why: impl ToString) -> SourceError {
     SourceError(why.to_string())
 }
 
-impl Facts for Payloads<'_> {
-    type Error = BooksError;
-
-    fn without_allocation(&self, leases: &[LeaseNo]) -> Result<Vec<LeaseNo>, BooksError> {
-        let rows = self.books.leases_of(leases.iter().copied())?;
-        Ok(rows.into_iter().filter(|(row, _)| row.allocation.is_none()).map(|(row, _)| row.lease).collect())
-    }
-
-    fn is_staged(&self, allocation: AllocationNo) -> Result<bool, BooksError> {
-        Ok(self.story(allocation)?.is_some_and(|story| story.spec.staged))
-    }
-
-    fn pools(&self, allocation: AllocationNo, attempt_before: Option<u64>) -> Result<Vec<PoolNo>, BooksError> {
-        Payloads::pools(self, allocation, attempt_before)
-    }
-}
-
-/// Runs something with what the books and the state know now.
-fn informed<T>(app: &App, look: impl FnOnce(&Payloads<'_>) -> Result<T, BooksError>) -> Result<T, SourceError> {
-    let with_books = |books: &Books| app.now.read(|state| look(&Payloads { app, state, books }));
-    app.books.with_books(with_books).map_err(unread)
+/// Looks something up in the books. They cannot grow meanwhile, but nothing else waits.
+fn informed<T, E: ToString>(app: &App, look: impl FnOnce(&Books) -> Result<T, E>) -> Result<T, SourceError> {
+    app.books.with_books(|books| Ok(look(books).map_err(unread))).map_err(unread)?
 }
 
 /// Events with the same key are delivered in order: those of an allocation, of a lease without one, of a node.
@@ -101,7 +86,7 @@ impl JournalEvents {
         app: &App,
         sink: &SinkSpec,
         (from, to): (u64, u64),
-        mut visit: impl FnMut(&Record, &RawRecord<'_>) -> Result<ControlFlow<()>, SourceError>,
+        mut visit: impl FnMut(&Record, &RawRecord<'_>, u64) -> Result<ControlFlow<()>, SourceError>,
     ) -> Result<u64, SourceError> {
         let wanted = Kinds::named_by(&sink.events);
         let (mut next, mut failed) = (from, None);
@@ -109,50 +94,82 @@ impl JournalEvents {
             if sequence >= to {
                 return ControlFlow::Break(());
             }
-            let mut flow = ControlFlow::Continue(());
-            match raw.decode() {
-                Ok(record) => {
-                    let is_own = sink.tenant.is_none() || record.identity.tenant == sink.tenant;
-                    if is_own && may_make(&record.body, wanted) {
-                        match visit(&record, &raw) {
-                            Ok(asked) => flow = asked,
-                            Err(error) => {
-                                failed = Some(error);
-                                return ControlFlow::Break(());
-                            }
-                        }
-                    }
+            let visited = match raw.decode() {
+                Err(_) => Err(unread(format!("record {sequence} cannot be decoded"))),
+                Ok(record) if sink.tenant.is_some() && record.identity.tenant != sink.tenant => {
+                    Ok(ControlFlow::Continue(()))
                 }
-                Err(_) => failed = Some(unread(format!("record {sequence} cannot be decoded"))),
+                Ok(record) => match may_make(&record.body, wanted) {
+                    0 => Ok(ControlFlow::Continue(())),
+                    events => visit(&record, &raw, events),
+                },
+            };
+            match visited {
+                Ok(flow) => {
+                    next = sequence + 1;
+                    flow
+                }
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
             }
-            next = sequence + 1;
-            flow
         });
         scanned.map_err(unread)?;
         failed.map_or(Ok(next), Err)
     }
 
+    /// What the events of the next records are made from: of as many as have about `most` events. Returns where they end,
+    /// and how many events of them were counted as due.
+    fn gather(app: &App, sink: &SinkSpec, window: (u64, u64), most: u64) -> Result<(Gathered, u64, u64), SourceError> {
+        let wanted = Kinds::named_by(&sink.events);
+        let (mut gathered, mut events) = (Gathered::default(), 0);
+        let end = Self::visit(app, sink, window, |record, _, some| {
+            let leases = informed(app, |books| gathered.note(record, wanted, |number| books.allocation(number)))?;
+            events += some;
+            let is_enough = events >= most || leases >= LEASES_PER_PAGE;
+            Ok(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        informed(app, |books| gathered.look_up(books))?;
+        Ok((gathered, end, events))
+    }
+
     /// The events of one record that the sink wants.
     fn events_of(
         app: &App,
+        gathered: &Gathered,
         directory: &mut Directory,
         wanted: Kinds,
         record: &Record,
         raw: &RawRecord<'_>,
     ) -> Result<Vec<Event>, SourceError> {
-        let all = informed(app, |facts| made(record, wanted, facts))?;
-        let needs_view = |one: &Made| matches!(one.about, About::Lease(..) | About::Record | About::QuotaUpdated);
+        let all = made(record, wanted, gathered).map_err(unread)?;
+        let is_wanted = |about: fn(About) -> bool| all.iter().any(|one| wanted.has(one.kind) && about(one.about));
         let mut shown = Value::Null;
-        if all.iter().any(|one| wanted.has(one.kind) && needs_view(one)) {
-            learn_leases(app, directory, record).map_err(|problem| unread(problem.detail))?;
+        if is_wanted(|about| matches!(about, About::Lease(..))) {
+            informed(app, |books| gathered.teach(directory, books, record))?;
+        }
+        if is_wanted(|about| matches!(about, About::Lease(..) | About::Record | About::QuotaUpdated)) {
             shown = directory.show_known(raw, &raw.hash()).map_err(|_| unread("a record cannot be decoded"))?;
         }
-        let released_at = if let Body::NodeWiped(wiped) = &record.body {
-            released_at(app, record, wiped.node, wiped.claim)?
-        } else if let Body::NodeQuarantined(gone) = &record.body {
-            released_at(app, record, gone.node, gone.claim)?
-        } else {
-            None
+        let is_release = is_wanted(|about| about == About::NodeReleased);
+        let released_at = match &record.body {
+            Body::NodeWiped(wiped) if is_release => released_at(app, record, wiped.node, wiped.claim)?,
+            Body::NodeQuarantined(gone) if is_release => released_at(app, record, gone.node, gone.claim)?,
+            _ => None,
+        };
+        let payload = |about| {
+            informed(app, |books| {
+                let facts = Payloads { app, books, gathered };
+                Ok::<_, Unknown>(match about {
+                    About::Started(work) => Some(facts.started(record, work)?),
+                    About::Completed(work) => Some(facts.completed(record, work)?),
+                    About::Checkpointed(of) => facts.checkpointed(record, of)?,
+                    About::NodesClaimed => facts.claimed(record),
+                    About::NodeReleased => facts.released(record, released_at),
+                    About::Lease(..) | About::Record | About::QuotaUpdated => None,
+                })
+            })
         };
         let mut events = Vec::new();
         let mut accounting = 0_u16;
@@ -164,16 +181,11 @@ impl JournalEvents {
                 continue;
             }
             let data = match one.about {
-                About::Lease(at, _) => Some(shown["lease_events"][usize::from(at)].clone()),
+                About::Lease(at, _) => Some(shown["lease_events"][usize::from(at)].take()),
                 About::Record | About::QuotaUpdated => Some(shown.clone()),
-                About::Started(work) => informed(app, |facts| facts.started(record, work))?,
-                About::Completed(work) => informed(app, |facts| facts.completed(record, work))?,
-                About::Checkpointed(of) => informed(app, |facts| facts.checkpointed(record, of))?,
-                About::NodesClaimed => informed(app, |facts| Ok(facts.claimed(record)))?,
-                About::NodeReleased => informed(app, |facts| Ok(facts.released(record, released_at)))?,
+                about => payload(about)?,
             };
-            let data =
-                data.ok_or_else(|| unread(format!("the books do not know what record {} says", record.sequence)))?;
+            let data = data.ok_or_else(|| unread(format!("record {} is not what its kind says", record.sequence)))?;
             let id = match one.about {
                 About::Lease(at, _) => PublicId::new(&app.genesis, IdKind::LeaseEvent, at, record.sequence),
                 About::Record => PublicId::new(&app.genesis, IdKind::Record, 0, record.sequence),
@@ -199,10 +211,20 @@ impl JournalEvents {
 
 /// When a node was released that is wiped or quarantined now.
 fn released_at(app: &App, record: &Record, node: NodeNo, claim: Option<u64>) -> Result<Option<Instant>, SourceError> {
-    let from = sequence_at(app, Instant(record.stamp.0.saturating_sub(WIPE_TIME.0)))?;
+    let claimed = claim.unwrap_or(0);
+    let recent = sequence_at(app, Instant(record.stamp.0.saturating_sub(WIPE_TIME.0)))?.max(claimed);
+    match last_release(app, node, recent..record.sequence)? {
+        // The daemon was stopped meanwhile.
+        None if claim.is_some() => last_release(app, node, claimed..recent),
+        found => Ok(found),
+    }
+}
+
+/// The last release of a node in these records.
+fn last_release(app: &App, node: NodeNo, records: Range<u64>) -> Result<Option<Instant>, SourceError> {
     let mut found = None;
-    let scanned = app.journal.scan(from.max(claim.unwrap_or(0)), &mut |sequence, raw| {
-        if sequence >= record.sequence {
+    let scanned = app.journal.scan(records.start, &mut |sequence, raw| {
+        if sequence >= records.end {
             return ControlFlow::Break(());
         }
         if let Ok(record) = raw.decode()
@@ -245,26 +267,34 @@ impl Source for JournalEvents {
         let app = self.app()?;
         let head = Self::books_at_head(&app)?;
         let wanted = Kinds::named_by(&sink.events);
-        let mut directory = app.live.names();
-        let mut events: Vec<Event> = Vec::new();
         let to = head.min(from.saturating_add(RECORDS_PER_PAGE));
-        let next = Self::visit(&app, sink, (from, to), |record, raw| {
-            events.extend(Self::events_of(&app, &mut directory, wanted, record, raw)?);
-            Ok(if events.len() >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        let (gathered, end, counted) = Self::gather(&app, sink, (from, to), most as u64)?;
+        let (mut directory, mut events) = (app.live.names(), Vec::new());
+        let next = Self::visit(&app, sink, (from, end), |record, raw, _| {
+            events.extend(Self::events_of(&app, &gathered, &mut directory, wanted, record, raw)?);
+            Ok(ControlFlow::Continue(()))
         })?;
-        Ok(Page { events, next })
+        let overcounted = counted.saturating_sub(events.len() as u64);
+        Ok(Page { events, next, overcounted })
     }
 
     fn count(&self, sink: &SinkSpec, from: u64, to: u64) -> Result<u64, SourceError> {
         let app = self.app()?;
-        let head = Self::books_at_head(&app)?;
+        let to = to.min(Self::books_at_head(&app)?);
         let wanted = Kinds::named_by(&sink.events);
-        let mut count = 0;
-        Self::visit(&app, sink, (from, to.min(head)), |record, _| {
-            let all = informed(&app, |facts| made(record, wanted, facts))?;
-            count += all.iter().filter(|one| wanted.has(one.kind)).count() as u64;
-            Ok(ControlFlow::Continue(()))
-        })?;
+        let (mut count, mut at) = (0, from);
+        while at < to {
+            let (gathered, end, _) = Self::gather(&app, sink, (at, to), COUNTED_AT_ONCE)?;
+            Self::visit(&app, sink, (at, end), |record, _, _| {
+                let all = made(record, wanted, &gathered).map_err(unread)?;
+                count += all.iter().filter(|one| wanted.has(one.kind)).count() as u64;
+                Ok(ControlFlow::Continue(()))
+            })?;
+            if end <= at {
+                return Err(unread(format!("nothing was read at record {at}")));
+            }
+            at = end;
+        }
         Ok(count)
     }
 
@@ -272,11 +302,7 @@ impl Source for JournalEvents {
         self.counts.due(sink.tenant, Kinds::named_by(&sink.events))
     }
 
-    fn sequence_at(&self, at: Instant) -> u64 {
-        let Some(app) = self.app.upgrade() else { return 0 };
-        sequence_at(&app, at).unwrap_or_else(|error| {
-            tracing::error!(%error, "the beginning of a time could not be found; it is taken from the first record on");
-            0
-        })
+    fn sequence_at(&self, at: Instant) -> Result<u64, SourceError> {
+        sequence_at(&*self.app()?, at)
     }
 }

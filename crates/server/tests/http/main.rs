@@ -44,6 +44,7 @@ mod timelines;
 mod usage_records;
 mod waiting;
 mod webhook_page;
+mod webhook_events;
 mod webhooks;
 mod windows;
 mod words;

@@ -23,7 +23,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub(crate) struct Delivery {
     headers: HeaderMap,
-    body: Bytes,
+    pub(crate) body: Bytes,
 }
 
 impl Delivery {
@@ -111,7 +111,7 @@ pub(crate) fn deliver(config: &mut Config) {
     config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
 }
 
-async fn site() -> World {
+pub(crate) async fn site() -> World {
     let mut world = World::with(deliver).await;
     world.furnish().await;
     world

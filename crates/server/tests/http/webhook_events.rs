@@ -1,0 +1,101 @@
+//! What is in the events that webhooks get: the same at any time, and nothing of other tenants.
+
+use crate::webhooks::{HOOKS, Receiver, hook, lease, release, site};
+use crate::world::World;
+use leasehold_api::Method;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// The body of each of so many events, by ID.
+async fn bodies(receiver: &Receiver, count: usize) -> BTreeMap<String, String> {
+    let mut bodies = BTreeMap::new();
+    for _ in 0..count {
+        let delivery = receiver.next().await;
+        let id = delivery.json()["id"].as_str().expect("an id").to_owned();
+        bodies.insert(id, String::from_utf8(delivery.body.to_vec()).expect("text"));
+    }
+    bodies
+}
+
+/// An event that is sent again, by a later process perhaps, has the same body, although its lease was renewed and has
+/// ended meanwhile, and its tenant has another accounting tag.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_record_makes_the_same_event_at_any_time() {
+    let (world, receiver) = (site().await, Receiver::start().await);
+    let made = hook(&world, &receiver, json!({})).await;
+    let held = lease(&world, "physics").await;
+    let mut first = bodies(&receiver, 2).await;
+    let tag = |tag: &str| json!({ "accounting_tag": tag });
+    world.send(Some(&world.operator), Method::Patch, "/api/v1/tenants/physics", Some(tag("cc-2"))).await.expect(200);
+    for ttl in ["20m", "30m"] {
+        world.post(&format!("/api/v1/leases/{held}/renew"), json!({ "ttl": ttl })).await.expect(200);
+        first.extend(bodies(&receiver, 1).await);
+    }
+    release(&world, &held).await;
+    first.extend(bodies(&receiver, 2).await);
+    // The nodes have agents that confirm nothing, so these leases are not closed either.
+    let gang = json!({ "tenant": "physics", "project": "physics-main", "replicas": 2, "walltime": "1h",
+        "asks": [{ "class": "h100", "quantity": 1 }] });
+    let submitted = world.post("/api/v1/allocations", gang).await.expect(201);
+    let id = submitted["id"].as_str().expect("an id");
+    // Submitted, placed, started; granted on each node.
+    let replicas = 2 - usize::from(first.is_empty());
+    first.extend(bodies(&receiver, 3 + replicas).await);
+    world.post(&format!("/api/v1/allocations/{id}/complete"), json!({ "exit_status": 0 })).await.expect(200);
+    first.extend(bodies(&receiver, 1 + replicas).await);
+
+    let from = json!({ "from_sequence": made["sequence"] });
+    let again = world.post(&format!("{HOOKS}/biller/replay"), from).await.expect(200);
+    assert_eq!(again["delivered"], json!(first.len()), "{again} {first:#?}");
+    let second = bodies(&receiver, first.len()).await;
+    for (id, body) in &first {
+        assert_eq!(second.get(id), Some(body));
+    }
+    world.stop().await;
+}
+
+/// A tenant whose leases are taken away for another learns that it happened, and not for whom.
+#[tokio::test(flavor = "multi_thread")]
+async fn victims_are_not_told_who_evicted_them() {
+    let receiver = Receiver::start().await;
+    let world = World::with(|config| {
+        config.accounting.enabled = true;
+        config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
+    })
+    .await;
+    world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
+    world.post("/api/v1/pools", json!({ "name": "main", "grace": "0s" })).await.expect(201);
+    let new = json!({ "name": "n1", "pool": "main", "teardown": "immediate", "capacity": { "h100": 4 } });
+    world.post("/api/v1/nodes", new).await.expect(201);
+    let mut tokens = Vec::new();
+    for tenant in ["physics", "chemistry"] {
+        world.post("/api/v1/tenants", json!({ "name": tenant, "max_priority": "guaranteed" })).await.expect(201);
+        world.post("/api/v1/projects", json!({ "name": tenant, "tenant": tenant })).await.expect(201);
+        let new = json!({ "name": tenant, "role": "tenant_admin", "tenant": tenant });
+        tokens.push(world.post("/api/v1/tokens", new).await.expect(201));
+    }
+    let token = |tenant: usize| tokens[tenant]["secret"].as_str().expect("a secret");
+    let new = json!({ "name": "own", "url": receiver.url });
+    world.send(Some(token(0)), Method::Post, HOOKS, Some(new)).await.expect(201);
+    let gang = json!({ "project": "physics", "walltime": "1h", "requeue": true, "priority": "scavenger",
+        "asks": [{ "class": "h100", "quantity": 4 }] });
+    world.send(Some(token(0)), Method::Post, "/api/v1/allocations", Some(gang)).await.expect(201);
+    let wants = json!({ "project": "chemistry", "ttl": "10m", "priority": "guaranteed",
+        "asks": [{ "class": "h100", "quantity": 4 }] });
+    let waits = world.send(Some(token(1)), Method::Post, "/api/v1/leases", Some(wants)).await;
+    assert!(waits.status == 201 || waits.status == 202, "{}", waits.text);
+    let theirs = tokens[1]["token_id"].clone();
+    assert!(theirs.is_u64(), "{}", tokens[1]);
+    let mut kinds = Vec::new();
+    while kinds.last().is_none_or(|kind| kind != "allocation.requeued") {
+        let delivery = receiver.next().await;
+        let event = delivery.json();
+        let text = event.to_string();
+        assert!(!text.contains("chemistry"), "{event:#}");
+        let by = &event["data"]["identity"]["token_id"];
+        assert!(*by == Value::Null || *by != theirs, "{event:#}");
+        kinds.push(event["type"].as_str().expect("a type").to_owned());
+    }
+    assert!(kinds.iter().any(|kind| kind == "lease.revoked"), "{kinds:?}");
+    world.stop().await;
+}
