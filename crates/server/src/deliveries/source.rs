@@ -8,6 +8,7 @@ use crate::record_leases::learn_leases;
 use leasehold_api::event_type::{EVENT_TYPES, EventAbout};
 use leasehold_books::{Books, BooksError};
 use leasehold_deliver::{Event, Page, SinkSpec, Source, SourceError};
+use leasehold_journal::ReadError;
 use leasehold_model::body::Body;
 use leasehold_model::id::IdKind;
 use leasehold_model::{AllocationNo, Instant, LeaseNo, NodeNo, PoolNo, PublicId, RawRecord, Record, Span};
@@ -217,7 +218,7 @@ fn released_at(app: &App, record: &Record, node: NodeNo, claim: Option<u64>) -> 
     Ok(found)
 }
 
-/// The first record that is stamped at or after an instant. Stamps never go backwards.
+/// The first record at hand that is stamped at or after an instant. Stamps never go backwards.
 fn sequence_at(app: &App, at: Instant) -> Result<u64, SourceError> {
     let (mut low, mut high) = (0, app.journal.head().size);
     while low < high {
@@ -227,7 +228,14 @@ fn sequence_at(app: &App, at: Instant) -> Result<u64, SourceError> {
             stamp = raw.decode().ok().map(|record| record.stamp);
             ControlFlow::Break(())
         });
-        scanned.map_err(unread)?;
+        match scanned {
+            // The beginning was moved away or deleted: what is asked for is the first record that is there.
+            Err(ReadError::Archived { .. }) => {
+                low = middle + 1;
+                continue;
+            }
+            scanned => scanned.map_err(unread)?,
+        }
         match stamp.ok_or_else(|| unread(format!("record {middle} cannot be decoded")))? {
             stamp if stamp < at => low = middle + 1,
             _ => high = middle,
