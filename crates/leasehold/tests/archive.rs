@@ -218,7 +218,8 @@ fn deleted_segments_are_gone_for_good_and_the_rest_goes_on() {
 
     // Nothing is deleted that is not in an archive, and nothing that is not old.
     refuses(&delete(&path, "--before 2999-01-01 --yes"), 1, "deletion_in_future");
-    let elsewhere = |to: &str| on(&path, &format!("journal delete --config {{}}/config.yaml --archive {to} --before 1d"));
+    let elsewhere =
+        |to: &str| on(&path, &format!("journal delete --config {{}}/config.yaml --archive {to} --before 1d"));
     refuses(&elsewhere("{}/data"), 2, "archive_in_data");
     refuses(&elsewhere("{}/data/journal"), 2, "archive_in_data");
     fs::create_dir(path.join("other")).unwrap();

@@ -109,6 +109,9 @@ mod tests {
         for bad in ["", "y", "-7y", "+7y", "7 y", "7.5y", "501y", "99999999999y", "7years", "1y6m", "7"] {
             assert!(bad.parse::<Retention>().is_err(), "{bad}");
         }
-        assert_eq!((Retention::Years(7).to_string(), Retention::For(Span(DAY_NS)).to_string()), ("7y".into(), "1d".into()));
+        assert_eq!(
+            (Retention::Years(7).to_string(), Retention::For(Span(DAY_NS)).to_string()),
+            ("7y".into(), "1d".into())
+        );
     }
 }

@@ -114,7 +114,9 @@ impl Pass {
                 step.found.push(Finding::Journal(damage));
             }
             ScrubStep::MovedAway { .. } => {
-                check.give_up("segments were moved away or deleted while they were read; the next pass reads what is there");
+                check.give_up(
+                    "segments were moved away or deleted while they were read; the next pass reads what is there",
+                );
             }
             ScrubStep::Done => step.done = true,
         }

@@ -319,7 +319,9 @@ impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => error.fmt(f),
-            Self::InUse => write!(f, "another `leasehold journal archive` or `delete` is running here; wait until it ends"),
+            Self::InUse => {
+                write!(f, "another `leasehold journal archive` or `delete` is running here; wait until it ends")
+            }
             Self::Differs { name } => write!(
                 f,
                 "the archive contains {name} with other content than the data directory; nothing was overwritten; \

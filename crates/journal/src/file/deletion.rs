@@ -129,8 +129,7 @@ impl DeletionPlan {
         if wanted.before > clock {
             return Err(DeletionError::Future { before: wanted.before, clock });
         }
-        let mut plan =
-            Self { origin: signed.origin.clone(), due: Vec::new(), unreported: None, kept: None, clock };
+        let mut plan = Self { origin: signed.origin.clone(), due: Vec::new(), unreported: None, kept: None, clock };
         let Some(first) = survey.numbers.first().copied() else { return Ok(plan) };
         let first = survey.header(first, &signed.origin)?;
         let mut sensitive = plan.begin(places, &first)?;

@@ -4,8 +4,8 @@ use crate::faulty_disk::{FaultyDisk, Image, OPTIONS, Random, create};
 use leasehold_journal::conformance::{genesis, keys, local};
 use leasehold_journal::disk::Disk;
 use leasehold_journal::{
-    ArchiveError, Archiver, Deleted, Deleter, DeletionError, DeletionPlan, FileJournal, Journal, Kept, Keys, Local, Places,
-    Plan, ReadOnly, SensitiveWork, Wanted,
+    ArchiveError, Archiver, Deleted, Deleter, DeletionError, DeletionPlan, FileJournal, Journal, Kept, Keys, Local,
+    Places, Plan, ReadOnly, SensitiveWork, Wanted,
 };
 use leasehold_model::body::{Heartbeat, Nodes, NodesClaimed};
 use leasehold_model::{Batch, Instant, Name, NodeNo, Record, Retention, Span};
@@ -289,10 +289,7 @@ fn what_was_deleted_before_is_remembered_and_unknown_without() {
     let state = image.remove("deletion.state").unwrap();
     let forgetful = Run { archive: FaultyDisk::from_image(&image), ..clean.run() };
     let plan = forgetful.plan().unwrap();
-    assert!(
-        matches!(plan.kept, Some(Kept::Sensitive { work: SensitiveWork::Unknown, .. })),
-        "{:?}", plan.kept
-    );
+    assert!(matches!(plan.kept, Some(Kept::Sensitive { work: SensitiveWork::Unknown, .. })), "{:?}", plan.kept);
     for at in 0..state.len() {
         let mut damaged = state.clone();
         damaged[at] ^= 1;
