@@ -63,7 +63,7 @@ codes! {
     NO_STATEMENT 409 "no_statement" "The month of the invoice was closed without statements, so that its invoices cannot be proved.";
     PROOF_TOO_LARGE 422 "proof_too_large" "The proof of the invoice would be larger than the limit.";
     PROOF_FAILED 500 "proof_failed" "The invoice does not follow from the records of its month; the detail says where.";
-    ARCHIVED 410 "archived" "The answer is in a segment that was moved away.";
+    ARCHIVED 410 "archived" "The answer is in a segment that was moved away or deleted.";
     JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
     MISSING_ANCHOR 422 "missing_anchor" "A usage record lacks a field that says what it is about; `field` names it.";
     UNKNOWN_ANCHOR 422 "unknown_anchor" "A usage record names something that does not exist, or that the token may not report for; `field` names it.";

@@ -30,7 +30,7 @@ pub struct SigningKey {
     /// Size of the smallest checkpoint that the key signs as the key in force; null if that part of the journal was moved
     /// away.
     pub from_size: Option<u64>,
-    /// Timestamp of the record that put the key in force; null if that part of the journal was moved away.
+    /// Timestamp of the record that put the key in force; null if that part of the journal was moved away or deleted.
     pub since: Option<When>,
 }
 

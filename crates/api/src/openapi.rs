@@ -157,7 +157,7 @@ pub(crate) fn problems(endpoint: &Endpoint) -> Vec<(u16, &'static str)> {
         all.push((404, "The object does not exist, or the token may not see it."));
     }
     if endpoint.path.contains('{') || endpoint.query().next().is_some() || endpoint.is_mutation() {
-        all.push((410, "The records that it needs were moved away, or lie beyond the end of the journal."));
+        all.push((410, "The records that it needs were moved away or deleted, or lie beyond the end of the journal."));
     }
     if endpoint.body.is_some() {
         all.push((413, "The body is too large."));

@@ -73,7 +73,7 @@ pub struct ScrubPass {
     pub resumed: u32,
     /// Size of the signed checkpoint that the records are compared with.
     pub checkpoint_size: u64,
-    /// Sequence number of the first record that was read: 0, unless earlier segments were moved away.
+    /// Sequence number of the first record that was read: 0, unless earlier segments were moved away or deleted.
     pub first_sequence: u64,
     /// Records that were read and found intact, counted from the first record of the journal.
     pub records: u64,

@@ -96,7 +96,7 @@ impl std::error::Error for PrepareError {}
 /// Why records could not be read.
 #[derive(Debug)]
 pub enum ReadError {
-    /// The segment was moved away.
+    /// The segment was moved away or deleted.
     Archived {
         segment: u32,
     },
@@ -118,7 +118,10 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Archived { segment } => {
-                write!(f, "segment {segment:08} was moved away; bring it back to read its records")
+                write!(
+                    f,
+                    "segment {segment:08} was moved away or deleted; if it was moved, bring it back to read its records"
+                )
             }
             Self::Corrupt { segment, offset, sequence, why } => {
                 write!(f, "segment {segment:08} is damaged at offset {offset} (record {sequence}): {why}")

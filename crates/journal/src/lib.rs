@@ -30,8 +30,9 @@ pub use error::{
     AppendError, Failure, KeyringError, Misfit, OpenError, PrepareError, ReadError, SnapshotError, Unproved,
 };
 pub use file::{
-    ArchiveError, Archiver, Entry, FileJournal, Local, Mirror, Moved, Options, Plan, ReadOnly, Recovered, Scanned,
-    Scrub, ScrubDamage, ScrubPlace, ScrubPosition, ScrubStep, SignedHead, TornTail, UnprovedTail, in_use,
+    ArchiveError, Archiver, Deleted, Deleter, DeletionError, DeletionPlan, Entry, FileJournal, Kept, Local, Mirror,
+    Moved, Options, Places, Plan, ReadOnly, Recovered, Scanned, Scrub, ScrubDamage, ScrubPlace, ScrubPosition,
+    ScrubStep, SensitiveWork, SignedHead, TornTail, UnprovedTail, Wanted, in_use,
 };
 pub use fold::{Broken, Flaw, Fold};
 pub use keyring::Keys;

@@ -25,8 +25,8 @@ pub(crate) fn run(args: &ArchiveArgs) -> Result<(), Problem> {
     let config = Config::load(&args.config).map_err(|error| Problem::told(error.code(), &error))?;
     let data = args.data.as_ref().unwrap_or(&config.data);
     let data = data.canonicalize().map_err(|error| unusable("data_unusable", data, &error))?;
-    let to = destination(args, &config, &data)?;
-    run_by_owner(&data)?;
+    let to = archive_directory(&args.to, &args.config, &config, &data)?;
+    run_by_owner(&data, "archive")?;
     let disk: Arc<dyn Disk> = Arc::new(RealDisk::new(&data));
     let directory = DataDirectory { data: data.clone() };
     let state = known_to_daemon(&directory, disk.as_ref(), &to, args)?;
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &ArchiveArgs) -> Result<(), Problem> {
         return report(args, &planned, &plan, &to);
     }
     let archiver = Archiver::new(disk, Arc::new(RealDisk::new(&to))).map_err(|error| problem(&error))?;
-    let mut line = Line::new(plan.bytes() * 2);
+    let mut line = Line::new("archiving", plan.bytes() * 2);
     let moved = archiver.run(&plan, &mut |done| {
         line.draw(done);
         true
@@ -47,19 +47,18 @@ pub(crate) fn run(args: &ArchiveArgs) -> Result<(), Problem> {
     report(args, &moved.map_err(|error| problem(&error))?, &plan, &to)
 }
 
-fn unusable(code: &'static str, path: &Path, error: &io::Error) -> Problem {
+pub(crate) fn unusable(code: &'static str, path: &Path, error: &io::Error) -> Problem {
     Problem::refused(code, format!("cannot use the directory: {error}")).at(path).advice("check the path")
 }
 
 /// The directory of the option, which must be in the configuration and not part of the data directory.
-fn destination(args: &ArchiveArgs, config: &Config, data: &Path) -> Result<PathBuf, Problem> {
-    let unusable_archive = |error: &io::Error| {
-        Problem::refused("archive_unusable", format!("cannot use the archive directory: {error}"))
-            .at(&args.to)
-            .advice("create it, or mount its disk")
-    };
-    let to = args.to.canonicalize().map_err(|error| unusable_archive(&error))?;
-    fs::read_dir(&to).map_err(|error| unusable_archive(&error))?;
+pub(crate) fn archive_directory(
+    given: &Path,
+    config_file: &Path,
+    config: &Config,
+    data: &Path,
+) -> Result<PathBuf, Problem> {
+    let to = usable_archive(given)?;
     if to.starts_with(data) || same_file(&to, data) || same_file(&to, &data.join("journal")) {
         return Err(Problem::usage("archive_in_data", "the archive directory is part of the data directory")
             .at(&to)
@@ -76,9 +75,21 @@ fn destination(args: &ArchiveArgs, config: &Config, data: &Path) -> Result<PathB
     .at(&to)
     .advice(format!(
         "add it in {} under `journal:` as `archive: [{}]`, and restart the daemon",
-        args.config.display(),
+        config_file.display(),
         to.display()
     )))
+}
+
+/// The directory itself, if it can be read.
+pub(crate) fn usable_archive(given: &Path) -> Result<PathBuf, Problem> {
+    let unusable_archive = |error: &io::Error| {
+        Problem::refused("archive_unusable", format!("cannot use the archive directory: {error}"))
+            .at(given)
+            .advice("create it, or mount its disk")
+    };
+    let archive = given.canonicalize().map_err(|error| unusable_archive(&error))?;
+    fs::read_dir(&archive).map_err(|error| unusable_archive(&error))?;
+    Ok(archive)
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
@@ -86,8 +97,8 @@ fn same_file(one: &Path, other: &Path) -> bool {
     id(one).is_some() && id(one) == id(other)
 }
 
-/// Copies belong to whoever makes them, and only their owner can read them.
-fn run_by_owner(data: &Path) -> Result<(), Problem> {
+/// Files belong to whoever makes them, and only their owner can read them.
+pub(crate) fn run_by_owner(data: &Path, command: &str) -> Result<(), Problem> {
     let owner = fs::metadata(data).map_err(|error| unusable("data_unusable", data, &error))?.uid();
     if rustix::process::geteuid().as_raw() == owner {
         return Ok(());
@@ -97,7 +108,7 @@ fn run_by_owner(data: &Path) -> Result<(), Problem> {
         "the data directory belongs to another user, who could not read the archive",
     )
     .at(data)
-    .advice(format!("run the command as that user: sudo -u '#{owner}' leasehold journal archive …")))
+    .advice(format!("run the command as that user: sudo -u '#{owner}' leasehold journal {command} …")))
 }
 
 /// What the daemon wrote for this command. A running daemon must have been started with the directory.
@@ -174,7 +185,8 @@ fn why_nothing(plan: &Plan) -> String {
 }
 
 /// The progress line; draws nothing without a terminal.
-struct Line {
+pub(crate) struct Line {
+    doing: &'static str,
     total: u64,
     began: Instant,
     drawn: Option<Instant>,
@@ -182,11 +194,11 @@ struct Line {
 }
 
 impl Line {
-    fn new(total: u64) -> Self {
-        Self { total, began: Instant::now(), drawn: None, drawable: term::drawable().is_some() }
+    pub(crate) fn new(doing: &'static str, total: u64) -> Self {
+        Self { doing, total, began: Instant::now(), drawn: None, drawable: term::drawable().is_some() }
     }
 
-    fn draw(&mut self, done: u64) {
+    pub(crate) fn draw(&mut self, done: u64) {
         let now = Instant::now();
         if !self.drawable || self.drawn.is_some_and(|drawn| now - drawn < DRAW_EVERY) {
             return;
@@ -196,11 +208,11 @@ impl Line {
         let per_second = done.saturating_mul(1000) / milliseconds;
         let bar = term::fine_bar(done, self.total, BAR_CELLS);
         let percent = done.saturating_mul(100) / self.total.max(1);
-        term::say(&format!("\rarchiving {bar:<BAR_CELLS$} {percent:3} %  {}/s\x1b[K", bytes(per_second)));
+        term::say(&format!("\r{} {bar:<BAR_CELLS$} {percent:3} %  {}/s\x1b[K", self.doing, bytes(per_second)));
     }
 
     /// Removes the line.
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         if self.drawn.take().is_some() {
             term::say("\r\x1b[K");
         }

@@ -75,7 +75,7 @@ pub(crate) enum Command {
     /// Check the daemon's configuration file, or print an example
     #[command(subcommand)]
     Config(config::ConfigCommand),
-    /// Move old segments of the journal to an archive
+    /// Move old segments of the journal to an archive, and delete them there
     #[command(subcommand)]
     Journal(journal::JournalCommand),
     /// Make a verified copy of the journal, also while the daemon runs

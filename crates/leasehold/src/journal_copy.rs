@@ -219,7 +219,10 @@ fn target_unusable(to: &Path, error: &OpenError) -> Problem {
 pub(crate) fn unreadable(path: &Path, error: &OpenError) -> Problem {
     let problem = Problem::told(error.code(), error).at(path);
     match error {
-        OpenError::MissingSegment { .. } => problem.advice("if it was archived, give its directory with --archive"),
+        OpenError::MissingSegment { .. } => problem.advice(
+            "if it was archived, give its directory with --archive; if it was deleted for good, stop the daemon and copy \
+             the whole data directory instead",
+        ),
         OpenError::MissingAnchor => {
             problem.advice("a backup that was interrupted before its end is none; make it again")
         }

@@ -10,6 +10,7 @@ mod backup;
 mod bench;
 mod cli;
 mod config;
+mod delete;
 mod journal_copy;
 mod journal_files;
 mod remote;
@@ -43,6 +44,7 @@ fn main() -> ExitCode {
         Command::Agent(args) => leasehold_agent::run(&daemon, &args).map(|()| EXIT_OK),
         Command::Config(command) => config::run(&command),
         Command::Journal(cli::journal::JournalCommand::Archive(args)) => archive::run(&args).map(|()| EXIT_OK),
+        Command::Journal(cli::journal::JournalCommand::Delete(args)) => delete::run(&args, &times).map(|()| EXIT_OK),
         Command::Backup(args) => backup::run(&args, daemon.json).map(|()| EXIT_OK),
         Command::Restore(args) => restore::run(&args, daemon.json).map(|()| EXIT_OK),
         Command::Serve(args) => serve::run(&args).map(|()| EXIT_OK),

@@ -215,7 +215,7 @@ fn announce(daemon: &Daemon, url: &str) {
         tracing::warn!(
             segment,
             "old segments are neither in the data directory nor in a directory of journal.archive; requests about their \
-             records are answered `archived` (410)"
+             records are answered `archived` (410). That is right if they were deleted for good"
         );
     }
     for damaged in &daemon.opened.damaged_snapshots {

@@ -5,7 +5,7 @@ mod common;
 use common::daemon::{Daemon, granted, refuses};
 use common::{Said, on};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -48,11 +48,17 @@ fn fill(daemon: &Daemon, lease: &str, begun: usize) {
 
 /// A stopped daemon with three full segments and a fourth.
 fn stopped_with_segments() -> (TempDir, String) {
+    stopped_after(&[])
+}
+
+/// As above, after these commands at the beginning of the journal.
+fn stopped_after(lines: &[&str]) -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("archive")).unwrap();
     configure(folder.path(), true);
     let daemon = serve(folder);
     daemon.furnish();
+    lines.iter().for_each(|line| drop(daemon.run(line).ok()));
     let line = "lease request --gpu 1 --ttl 1h --tenant physics --project lattice --user ada --json";
     let lease = granted(daemon.run(line));
     fill(&daemon, &lease, 4);
@@ -181,4 +187,118 @@ fn a_wrong_archive_is_refused_with_what_to_do() {
     let daemon = serve(folder);
     configure(daemon.folder.path(), true);
     refuses(&archive(daemon.folder.path(), ""), 1, "archive_not_in_daemon");
+}
+
+fn delete(folder: &Path, more: &str) -> Said {
+    on(folder, &format!("journal delete --config {{}}/config.yaml --archive {{}}/archive {more}"))
+}
+
+/// The stamp of the newest signed record, before which everything is old enough.
+fn newest_stamp(folder: &Path) -> String {
+    let looked = delete(folder, "--before 2020-01-01 --json").ok().json();
+    assert_eq!((&looked["deleted"], &looked["kept"]["reason"]), (&serde_json::json!([]), &"not_before".into()));
+    looked["clock"].as_str().unwrap().to_owned()
+}
+
+/// Every file with its content.
+fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries.map(|entry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap())).collect()
+}
+
+#[test]
+fn deleted_segments_are_gone_for_good_and_the_rest_goes_on() {
+    let (folder, lease) = stopped_with_segments();
+    let moved = archive(folder.path(), " --json").ok().json();
+    assert!(moved["moved"].as_array().unwrap().len() >= 2, "{moved}");
+    let daemon = serve(folder);
+    let path = daemon.folder.path().to_owned();
+    let trust = daemon.run("audit trust --data {}/data --archive {}/archive").ok();
+    fs::write(path.join("trust"), trust.out).unwrap();
+
+    // Nothing is deleted that is not in an archive, and nothing that is not old.
+    refuses(&delete(&path, "--before 2999-01-01 --yes"), 1, "deletion_in_future");
+    let elsewhere =
+        |to: &str| on(&path, &format!("journal delete --config {{}}/config.yaml --archive {to} --before 1d"));
+    refuses(&elsewhere("{}/data"), 2, "archive_in_data");
+    refuses(&elsewhere("{}/data/journal"), 2, "archive_in_data");
+    fs::create_dir(path.join("other")).unwrap();
+    refuses(&elsewhere("{}/other"), 2, "archive_not_configured");
+    refuses(&elsewhere("{}/nowhere"), 1, "archive_unusable");
+    fs::copy(path.join("data/anchor"), path.join("archive/anchor")).unwrap();
+    refuses(&delete(&path, "--before 1d"), 2, "archive_in_data");
+    fs::remove_file(path.join("archive/anchor")).unwrap();
+
+    // Shown, and not done.
+    let stamp = newest_stamp(&path);
+    let before = contents(&path.join("archive"));
+    let planned = delete(&path, &format!("--before {stamp} --dry-run --json")).ok().json();
+    let shown = delete(&path, &format!("--before {stamp}")).ok();
+    assert!(shown.out.contains("would delete") && shown.out.contains("--yes"), "{shown:?}");
+    assert!(contents(&path.join("archive")) == before, "nothing was changed");
+    // A damaged segment stops it, and so does a missing one.
+    let second = path.join("archive/00000002.seg");
+    let whole = fs::read(&second).unwrap();
+    let mut damaged = whole.clone();
+    damaged[300_000] ^= 1;
+    fs::write(&second, damaged).unwrap();
+    refuses(&delete(&path, &format!("--before {stamp} --yes")), 1, "archive_damaged");
+    fs::remove_file(&second).unwrap();
+    refuses(&delete(&path, &format!("--before {stamp} --yes")), 1, "archive_incomplete");
+    fs::write(&second, whole).unwrap();
+
+    let last = planned["last_sequence"].as_u64().unwrap();
+    let record = daemon.run(&format!("audit export --from {last} --to {last}")).ok();
+    let record: Value = serde_json::from_str(record.out.lines().next().unwrap()).unwrap();
+    let deleted = delete(&path, &format!("--before {stamp} --yes --json")).ok().json();
+    assert_eq!((&deleted["deleted"], &deleted["last_sequence"]), (&moved["moved"], &planned["last_sequence"]));
+    assert_eq!(deleted["last_hash"], record["current_event_hash"], "{record}");
+    assert_eq!((&deleted["dry_run"], &deleted["first_sequence"]), (&false.into(), &0.into()));
+    assert_eq!(segments(&path.join("archive")), BTreeSet::new());
+    let again = delete(&path, &format!("--before {stamp} --yes")).ok();
+    assert!(again.out.starts_with("nothing to delete: "), "{again:?}");
+
+    // The running daemon answers for everything but the old records, and scrubs what is there.
+    let ((status, refused), proof) = old(&daemon);
+    assert_eq!((status, proof), (410, 410), "{refused}");
+    assert!(refused.contains("deleted"), "{refused}");
+    daemon.run(&format!("lease renew {lease} --ttl 4h")).ok();
+    let scrubbed = daemon.run("audit scrub --wait --json").ok().json();
+    assert!(scrubbed.to_string().contains("moved away or deleted"), "{scrubbed}");
+
+    // So does the next one, and the verifier says what it did not read.
+    let daemon = serve(daemon.stop().0);
+    assert!(daemon.log.lock().unwrap().join("\n").contains("deleted for good"));
+    assert_eq!(old(&daemon).0.0, 410);
+    daemon.run(&format!("lease show {lease}")).ok();
+    daemon.run("audit scrub --wait").ok();
+    let (folder, _) = daemon.stop();
+    let verified = on(folder.path(), "audit verify {}/data --archive {}/archive --trust {}/trust").ok();
+    assert!(verified.out.contains("are not here: archived or deleted, and not verified"), "{verified:?}");
+}
+
+#[test]
+fn records_of_sensitive_work_are_kept_until_their_time() {
+    let (folder, _) = stopped_after(&[
+        "node create gpu-2 --pool training --class gpu-h100=4 --teardown immediate",
+        "claim make gpu-2 --tenant physics --project lattice --user ada",
+    ]);
+    let path = folder.path();
+    let moved = archive(path, " --json").ok().json();
+    let stamp = newest_stamp(path);
+    let before = contents(&path.join("archive"));
+    for more in ["", " --yes", " --yes --json"] {
+        let kept = delete(path, &format!("--before {stamp}{more}"));
+        refuses(&kept, 1, "sensitive_retention");
+        assert!(kept.err.contains("00000001 is kept until 20") && kept.err.contains("sensitive work"), "{kept:?}");
+    }
+    assert!(contents(&path.join("archive")).keys().all(|name| before.contains_key(name)));
+    // A period that is over, and one that is not.
+    let config = fs::read_to_string(path.join("config.yaml")).unwrap();
+    let with = |period: &str| fs::write(path.join("config.yaml"), format!("{config}  sensitive_retention: {period}\n"));
+    with("1d").unwrap();
+    refuses(&delete(path, &format!("--before {stamp} --yes")), 1, "sensitive_retention");
+    with("0s").unwrap();
+    let deleted = delete(path, &format!("--before {stamp} --yes --json")).ok().json();
+    assert_eq!(deleted["deleted"], moved["moved"], "{deleted}");
 }

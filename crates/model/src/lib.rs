@@ -31,6 +31,8 @@ pub mod quantity;
 pub mod quota;
 pub mod rate;
 pub mod record;
+pub mod retention;
+mod sensitive;
 pub mod state;
 pub mod tenant;
 pub mod url;
@@ -63,6 +65,7 @@ pub use prepaid::{CreditSource, Funds, PrepaidAction, PrepaidPolicy, PrepaidStat
 pub use quantity::{Fraction, Quanta};
 pub use quota::{FurtherScope, HolderScope, LimitKind, NodeScope, QuotaScope, TemporaryLimit};
 pub use record::{Hash, Idempotency, Identity, Key, Outline, Record};
+pub use retention::{BadRetention, Retention};
 pub use state::{CustodyState, Group, InvoiceStatus, LeaseState, PeriodState, RevokeReason, WasteClass, WasteOrder};
 pub use tenant::{Address, TenantSettings, TenantSettingsChange};
 pub use url::{BadWebAddress, WebAddress};

@@ -103,7 +103,8 @@ impl Pass {
                 step.bytes = bytes;
                 if scrub.first() > 0 {
                     check.give_up(format!(
-                        "the records before {} were moved away; add their directory to journal.archive",
+                        "the records before {} were moved away or deleted; if they were moved, add their directory to \
+                         journal.archive",
                         scrub.first()
                     ));
                 }
@@ -113,7 +114,9 @@ impl Pass {
                 step.found.push(Finding::Journal(damage));
             }
             ScrubStep::MovedAway { .. } => {
-                check.give_up("segments were moved away while they were read; the next pass reads them there");
+                check.give_up(
+                    "segments were moved away or deleted while they were read; the next pass reads what is there",
+                );
             }
             ScrubStep::Done => step.done = true,
         }

@@ -5,7 +5,7 @@
 
 use crate::access::Caller;
 use crate::app::App;
-use crate::archive_state::ArchiveState;
+use crate::archive_state::ArchiveReporter;
 use crate::problem::sentence;
 use crate::profiles::Profiles;
 use crate::turns::{Turn, TurnLimits, Turns};
@@ -41,8 +41,8 @@ pub(crate) struct BooksService {
     path: PathBuf,
     /// Authenticates the entries of the file.
     key: MacKey,
-    /// Where `leasehold journal archive` reads how far the books are committed, and the directories it may use.
-    archive_state: (PathBuf, Vec<PathBuf>),
+    /// Tells `leasehold journal archive` how far the books are committed.
+    archiver: ArchiveReporter,
     keeper: RwLock<Option<Keeper>>,
     /// Number of records processed.
     size: AtomicU64,
@@ -61,11 +61,11 @@ fn guard<T>(result: Result<T, PoisonError<T>>) -> T {
 }
 
 impl BooksService {
-    pub(crate) fn new(path: PathBuf, key: MacKey, archive_state: (PathBuf, Vec<PathBuf>)) -> Self {
+    pub(crate) fn new(path: PathBuf, key: MacKey, archiver: ArchiveReporter) -> Self {
         Self {
             path,
             key,
-            archive_state,
+            archiver,
             keeper: RwLock::new(None),
             size: AtomicU64::new(0),
             grown: (Mutex::new(()), Condvar::new()),
@@ -92,11 +92,9 @@ impl BooksService {
         }
     }
 
-    /// Tells the archiver which directories this daemon reads, before it serves. How far the books are committed is what
-    /// the last run said, until they are open.
+    /// Tells the archiver which directories this daemon reads, before it serves.
     pub(crate) fn introduce(&self) {
-        let before = ArchiveState::read(&self.archive_state.0).ok().flatten();
-        self.tell_archiver(before.unwrap_or_default().books);
+        self.archiver.introduce();
     }
 
     pub(crate) fn start(self: &Arc<Self>, journal: Arc<dyn Journal>) -> std::io::Result<JoinHandle<()>> {
@@ -122,7 +120,7 @@ impl BooksService {
                         continue;
                     }
                     tracing::error!(%error, "the books failed and are rebuilt");
-                    service.tell_archiver(0);
+                    service.archiver.tell(0);
                     if let Err(error) = std::fs::remove_file(&service.path)
                         && error.kind() != std::io::ErrorKind::NotFound
                     {
@@ -158,7 +156,7 @@ impl BooksService {
             tracing::warn!(why, "the books are rebuilt from the journal");
         }
         self.set_size(keeper.books.size());
-        self.tell_archiver(keeper.books.size());
+        self.archiver.tell(keeper.books.size());
         *guard(self.keeper.write()) = Some(keeper);
         let (mut last_commit, mut waiting) = (Stopwatch::now(), String::new());
         loop {
@@ -232,17 +230,8 @@ impl BooksService {
             keeper.written(written)?;
             Ok(keeper.books.size())
         })?;
-        self.tell_archiver(size);
+        self.archiver.tell(size);
         Ok(())
-    }
-
-    /// The books have committed this many records.
-    fn tell_archiver(&self, books: u64) {
-        let (path, archives) = &self.archive_state;
-        let state = ArchiveState { books, archives: archives.clone() };
-        if let Err(error) = state.write(path) {
-            tracing::debug!(%error, "cannot write archive.state; old segments can be archived later");
-        }
     }
 
     fn read<T>(&self, question: impl FnOnce(&Books) -> Result<T, Problem>) -> Result<T, Problem> {

@@ -14,10 +14,10 @@ use leasehold_api::limits::{BATCH_BODY_BYTES_MAX, BODY_BYTES_MAX};
 use leasehold_cell::{CellOptions, StartOptions};
 use leasehold_engine::Settings;
 use leasehold_journal::Options as JournalOptions;
-use leasehold_model::Span;
+use leasehold_model::{Retention, Span};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use text::{maybe_span, section, size, span};
+use text::{maybe_span, retention, section, size, span};
 
 /// The commented file that `leasehold config example` prints.
 pub const EXAMPLE: &str = include_str!("../../../packaging/leasehold.example.yaml");
@@ -46,6 +46,7 @@ pub const KEYS: &[&str] = &[
     "journal.checkpoint_every",
     "journal.batch_records_max",
     "journal.archive",
+    "journal.sensitive_retention",
     "scrub.enabled",
     "scrub.every",
     "scrub.bytes_per_second",
@@ -225,6 +226,9 @@ pub struct Journal {
     pub batch_records_max: u32,
     /// Directories with segments that were moved away, which the daemon also reads.
     pub archive: Vec<PathBuf>,
+    /// For how long `leasehold journal delete` keeps records of sensitive work.
+    #[serde(deserialize_with = "retention")]
+    pub sensitive_retention: Retention,
 }
 
 impl Default for Journal {
@@ -235,6 +239,7 @@ impl Default for Journal {
             checkpoint_every: Span::from_millis(50),
             batch_records_max: 1000,
             archive: Vec::new(),
+            sensitive_retention: Retention::Years(7),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::access::{new_secret, secret_hash};
 use crate::agents::Agents;
 use crate::app::App;
+use crate::archive_state::ArchiveReporter;
 use crate::books::BooksService;
 use crate::config::Config;
 use crate::data_directory::{DataDirectory, DataDirectoryError, software};
@@ -372,8 +373,9 @@ fn assemble(
     let live = now.read(|state| Live::new(genesis, state, config.limits.streams as usize));
     let live = Arc::new(live);
     let archives = config.journal.archive.iter().map(|path| path.canonicalize().unwrap_or_else(|_| path.clone()));
-    let archive_state = (directory.archive_state(), archives.collect());
-    let books = Arc::new(BooksService::new(directory.books(), books_key, archive_state));
+    let needs = config.accounting.enabled.then(|| Arc::clone(&deliveries.hook));
+    let archiver = ArchiveReporter::new(directory.archive_state(), archives.collect(), needs);
+    let books = Arc::new(BooksService::new(directory.books(), books_key, archiver));
     let observing =
         now.observe(Box::new(PublishObserver(Arc::clone(&live), Arc::clone(&books), Arc::clone(&deliveries.hook))));
     assert!(observing.is_ok(), "a cell has one observer");

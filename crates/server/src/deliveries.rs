@@ -49,6 +49,12 @@ impl DeliveryHook {
         }
     }
 
+    /// The first record that an enabled webhook still has to read, if there is such a webhook; none before deliveries run.
+    pub(crate) fn needs_from(&self) -> Option<Option<u64>> {
+        let sinks = self.running.get()?.status();
+        Some(sinks.iter().filter(|sink| sink.enabled).map(|sink| sink.cursor.sequence).min())
+    }
+
     pub(crate) fn batch_done(&self) {
         if let Some(running) = self.running.get() {
             running.wake();

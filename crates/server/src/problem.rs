@@ -161,7 +161,7 @@ pub(crate) fn unanswered(unsealed: &Unsealed) -> Problem {
             "The daemon is stopping; whether this was recorded is not known. Send it again with the same idempotency key.",
         ),
         Unsealed::Archived { sequence } => codes::ARCHIVED
-            .problem(format!("This request was recorded before, as record {sequence}, in a segment that has been moved away."))
+            .problem(format!("This request was recorded before, as record {sequence}, in a segment that has been moved away or deleted."))
             .with("sequence", *sequence),
     }
 }

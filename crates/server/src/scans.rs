@@ -104,7 +104,7 @@ pub(crate) async fn explain<T: Send + 'static>(
 pub(crate) fn unreadable(error: &ReadError) -> Problem {
     match error {
         ReadError::Archived { .. } => {
-            codes::ARCHIVED.problem(format!("The beginning of the journal has been moved away: {error}."))
+            codes::ARCHIVED.problem(format!("The beginning of the journal is not here: {error}."))
         }
         ReadError::Corrupt { segment, offset, sequence, why } => damaged(*segment, *offset, *sequence, why),
         ReadError::Io(error) if is_out_of_files(error) => codes::BUSY

@@ -340,7 +340,7 @@ impl fmt::Display for Why {
             ),
             Self::PinnedOutOfReach { pinned, first } => write!(
                 f,
-                "the checkpoint in the trust file covers {pinned} records, but the first record found is number {first}; pass the directory of the earlier segments with --archive"
+                "the checkpoint in the trust file covers {pinned} records, but the first record found is number {first}; pass the directory of the earlier segments with --archive; if they were deleted for good, this checkpoint can no longer be compared: use the trust file of a later verification"
             ),
             // These are about one record, which the sentence of `Failure` names.
             about_a_record => f.write_str(about_a_record.code()),

@@ -31,7 +31,10 @@ pub(crate) fn receipt(report: &Report, now: Instant, colours: Colours) -> String
     line("origin", &report.origin);
     if report.first_sequence > 0 {
         let earlier = thousands(report.first_sequence);
-        line("from", &format!("record {earlier}; the {earlier} before it were archived and not read"));
+        line(
+            "from",
+            &format!("record {earlier}; the {earlier} before it are not here: archived or deleted, and not verified"),
+        );
     }
     let segments = report.segments.map_or("none".to_owned(), |(first, last)| format!("{first} to {last}"));
     line("segments", &format!("{segments}, {} bytes", thousands(report.bytes)));
@@ -118,8 +121,8 @@ fn notes(report: &Report) -> Vec<String> {
     }
     if let Some(Statements::OutOfReach { first }) = report.statements {
         notes.push(format!(
-            "statements about months were not recomputed, because the records before {} are not here; pass their \
-             directory with --archive",
+            "statements about months were not recomputed, because the records before {} are not here; if they are \
+             archived, pass their directory with --archive",
             thousands(first)
         ));
     }

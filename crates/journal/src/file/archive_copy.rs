@@ -5,7 +5,7 @@ use super::batches::BatchReader;
 use super::segment::{HEADER_BYTES, HEADER_BYTES_U64, Header};
 use super::tail::end_of_bytes;
 use crate::disk::{DiskFile, read_full};
-use leasehold_model::Damage;
+use leasehold_model::{Damage, RawRecord};
 use std::io;
 use std::sync::Arc;
 
@@ -20,9 +20,13 @@ const PIECE_BYTES: usize = 1024 * 1024;
 /// Bytes between syncs: synced all at once, they would hold up the syncs of a daemon on the same disk.
 const SYNC_BYTES: u64 = 4 << 20;
 
-/// Checks that every record follows from the one before, from the header of the segment to that of the next one. Returns
-/// where the last batch ends.
-pub(super) fn check_links(file: &Arc<dyn DiskFile>, link: &Link) -> Result<u64, String> {
+/// Checks that every record follows from the one before, from the header of the segment to that of the next one, and
+/// hands each of them out. Returns where the last batch ends.
+pub(super) fn check_links(
+    file: &Arc<dyn DiskFile>,
+    link: &Link,
+    visit: &mut dyn FnMut(&RawRecord<'_>) -> Result<(), String>,
+) -> Result<u64, String> {
     let mut bytes = [0; HEADER_BYTES];
     let read = read_full(file.as_ref(), &mut bytes, 0).map_err(|error| error.to_string())?;
     if Header::parse(&bytes[..read]) != Ok(link.header) {
@@ -39,6 +43,7 @@ pub(super) fn check_links(file: &Arc<dyn DiskFile>, link: &Link) -> Result<u64, 
             if record.sequence() != Ok(sequence) || record.prev_hash() != hash {
                 return Err(at("a record does not continue the one before it"));
             }
+            visit(&record).map_err(|why| at(&why))?;
             (sequence, hash) = (sequence + 1, record.hash());
         }
     }

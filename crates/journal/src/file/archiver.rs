@@ -5,10 +5,10 @@
 //! compared before the original is removed, so that a kill at any point loses nothing and the next run continues.
 
 use super::archive_copy::{Link, check_links, compare, copy};
+use super::covered::Covered;
 use super::layout::{JOURNAL, JournalFile, segment_path, tree_path, write_whole};
 use super::read_only::ReadOnly;
 use super::segment::{HEADER_BYTES, Header};
-use super::snapshot::{self, Owner, SnapshotHead};
 use super::tree_file::read_tree;
 use crate::disk::{Access, Disk, DiskFile, DiskLock, read_full};
 use crate::error::OpenError;
@@ -48,17 +48,12 @@ impl Plan {
     /// move more segments to a place where the daemon still reads them.
     pub fn make(data: &Arc<dyn Disk>, secret: Option<&Secret>, books: u64) -> Result<Self, ArchiveError> {
         let journal = ReadOnly::open(Arc::clone(data), Vec::new()).map_err(ArchiveError::Open)?;
-        let signed = journal.signed();
-        let owner = Owner { origin: &signed.origin, mac: secret.map(|secret| &secret.snapshot) };
-        let snapshot = newest_snapshot(data.as_ref(), &owner, signed.head.size).map_err(io("reading the snapshots"))?;
+        let covered = Covered::read(data.as_ref(), journal.signed(), secret, books)?;
         let begun = headers(data.as_ref())?;
-        let covered = signed.head.size.min(snapshot.unwrap_or(0));
         let mut movable = Vec::new();
         for pair in begun.windows(2) {
             let (header, next) = (pair[0], pair[1]);
-            // The books also need the record before the first one that they have not committed.
-            let behind = next.first_sequence <= covered && next.first_sequence < books;
-            if !behind || next.number != header.number + 1 || !has_tree(data.as_ref(), &next)? {
+            if !covered.is_behind(&next) || next.number != header.number + 1 || !has_tree(data.as_ref(), &next)? {
                 break;
             }
             let path = segment_path(header.number);
@@ -66,7 +61,8 @@ impl Plan {
             movable.push(Movable { link: Link { header, next }, bytes });
         }
         let kept = begun.len() - movable.len();
-        Ok(Self { movable, kept, signed: signed.head.size, snapshot, books })
+        let Covered { signed, snapshot, books } = covered;
+        Ok(Self { movable, kept, signed, snapshot, books })
     }
 
     /// The numbers of the segments that may go, ascending.
@@ -80,22 +76,12 @@ impl Plan {
     }
 }
 
-fn newest_snapshot(disk: &dyn Disk, owner: &Owner<'_>, size_max: u64) -> io::Result<Option<u64>> {
-    for size in snapshot::list(disk)?.into_iter().rev().filter(|size| *size <= size_max) {
-        // One of an earlier version lacks the hash of the first record, which a start needs.
-        if let Some(SnapshotHead { genesis: Some(_), .. }) = snapshot::head(disk, owner, size)? {
-            return Ok(Some(size));
-        }
-    }
-    Ok(None)
-}
-
 fn numbers(disk: &dyn Disk, of: impl Fn(JournalFile) -> Option<u32>) -> Result<BTreeSet<u32>, ArchiveError> {
     let names = disk.list(JOURNAL).map_err(io("listing the journal's segments"))?;
     Ok(names.iter().filter_map(|name| of(JournalFile::named(name))).collect())
 }
 
-fn segments(disk: &dyn Disk) -> Result<BTreeSet<u32>, ArchiveError> {
+pub(super) fn segments(disk: &dyn Disk) -> Result<BTreeSet<u32>, ArchiveError> {
     numbers(disk, |file| match file {
         JournalFile::Segment(number) => Some(number),
         JournalFile::Tree(_) | JournalFile::Temporary | JournalFile::Foreign => None,
@@ -113,29 +99,48 @@ fn trees(disk: &dyn Disk) -> Result<BTreeSet<u32>, ArchiveError> {
 fn headers(disk: &dyn Disk) -> Result<Vec<Header>, ArchiveError> {
     let mut headers = Vec::new();
     for number in segments(disk)? {
-        let path = segment_path(number);
-        let mut bytes = [0; HEADER_BYTES];
-        let file = disk.open(&path, Access::Read).map_err(io(&path))?;
-        let read = read_full(file.as_ref(), &mut bytes, 0).map_err(io(&path))?;
-        match Header::parse(&bytes[..read]) {
-            Ok(header) if header.number == number => headers.push(header),
-            _ => break,
+        match header(disk, number)? {
+            Some(header) => headers.push(header),
+            None => break,
         }
     }
     Ok(headers)
 }
 
+/// The header of a segment; none if it is not begun or damaged.
+pub(super) fn header(disk: &dyn Disk, number: u32) -> Result<Option<Header>, ArchiveError> {
+    let path = segment_path(number);
+    let mut bytes = [0; HEADER_BYTES];
+    let file = disk.open(&path, Access::Read).map_err(io(&path))?;
+    let read = read_full(file.as_ref(), &mut bytes, 0).map_err(io(&path))?;
+    Ok(Header::parse(&bytes[..read]).ok().filter(|header| header.number == number))
+}
+
 /// Whether the segment can be the first one here: its tree file says what precedes it.
-fn has_tree(disk: &dyn Disk, header: &Header) -> Result<bool, ArchiveError> {
+pub(super) fn has_tree(disk: &dyn Disk, header: &Header) -> Result<bool, ArchiveError> {
     let tree = read_tree(disk, header.number).map_err(io(tree_path(header.number)))?;
     Ok(tree.is_some_and(|at| at.head.size == header.first_sequence && at.head.hash == header.prev))
+}
+
+/// Held while segments are moved or deleted.
+pub(super) type Locks = [Box<dyn DiskLock>; 2];
+
+/// Locks a data directory and an archive against others that move or delete segments.
+pub(super) fn lock(data: &Arc<dyn Disk>, archive: &Arc<dyn Disk>) -> Result<Locks, ArchiveError> {
+    let lock = |disk: &Arc<dyn Disk>| {
+        disk.lock(LOCK).map_err(|error| match error.kind() {
+            io::ErrorKind::WouldBlock => ArchiveError::InUse,
+            _ => io("locking the archive")(error),
+        })
+    };
+    Ok([lock(data)?, lock(archive)?])
 }
 
 /// Moves segments from a data directory to an archive.
 pub struct Archiver {
     data: Arc<dyn Disk>,
     to: Arc<dyn Disk>,
-    _locks: [Box<dyn DiskLock>; 2],
+    _locks: Locks,
 }
 
 /// What was moved.
@@ -147,18 +152,12 @@ pub struct Moved {
 }
 
 /// Is called with the number of bytes done so far, and returns whether to go on.
-type Progress<'p> = dyn FnMut(u64) -> bool + 'p;
+pub(super) type Progress<'p> = dyn FnMut(u64) -> bool + 'p;
 
 impl Archiver {
     /// `to` must exist. Fails if another archiver works in one of the directories.
     pub fn new(data: Arc<dyn Disk>, to: Arc<dyn Disk>) -> Result<Self, ArchiveError> {
-        let lock = |disk: &Arc<dyn Disk>| {
-            disk.lock(LOCK).map_err(|error| match error.kind() {
-                io::ErrorKind::WouldBlock => ArchiveError::InUse,
-                _ => io("locking the archive")(error),
-            })
-        };
-        let locks = [lock(&data)?, lock(&to)?];
+        let locks = lock(&data, &to)?;
         Ok(Self { data, to, _locks: locks })
     }
 
@@ -187,7 +186,7 @@ impl Archiver {
         let path = segment_path(number);
         let name = archived_name(&path);
         let source = self.data.open(&path, Access::Read).map_err(io(&path))?;
-        let end = check_links(&source, link).map_err(damaged("data directory"))?;
+        let end = check_links(&source, link, &mut |_| Ok(())).map_err(damaged("data directory"))?;
         if let Some(there) = self.existing(name)? {
             // The rest of a run that was interrupted, or a copy that somebody made.
             let same = compare(source.as_ref(), there.as_ref(), end, &mut |_| true).map_err(io(name))?;
@@ -204,7 +203,7 @@ impl Archiver {
         if !same.map_err(io(&temporary))? {
             return Err(damaged("archive")("what was read back is not what was written".into()));
         }
-        check_links(&read_back, link).map_err(damaged("archive"))?;
+        check_links(&read_back, link, &mut |_| Ok(())).map_err(damaged("archive"))?;
         self.to.rename(&temporary, name).and_then(|()| self.to.sync_dir("")).map_err(io(name))?;
         Ok(true)
     }
@@ -260,11 +259,11 @@ impl Archiver {
 }
 
 /// The name of a journal file in an archive, which has no directory `journal`.
-fn archived_name(path: &str) -> &str {
+pub(super) fn archived_name(path: &str) -> &str {
     path.strip_prefix(JOURNAL).and_then(|rest| rest.strip_prefix('/')).expect("a file of the journal")
 }
 
-fn small_file(disk: &dyn Disk, path: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
+pub(super) fn small_file(disk: &dyn Disk, path: &str) -> Result<Option<Vec<u8>>, ArchiveError> {
     let file = match disk.open(path, Access::Read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file.map_err(io(path))?,
@@ -299,7 +298,7 @@ pub enum ArchiveError {
     },
 }
 
-fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> ArchiveError {
+pub(super) fn io(doing: impl Into<String>) -> impl FnOnce(io::Error) -> ArchiveError {
     let doing = doing.into();
     move |error| ArchiveError::Io { doing, error }
 }
@@ -320,7 +319,9 @@ impl fmt::Display for ArchiveError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Open(error) => error.fmt(f),
-            Self::InUse => write!(f, "another `leasehold journal archive` is running here; wait until it ends"),
+            Self::InUse => {
+                write!(f, "another `leasehold journal archive` or `delete` is running here; wait until it ends")
+            }
             Self::Differs { name } => write!(
                 f,
                 "the archive contains {name} with other content than the data directory; nothing was overwritten; \

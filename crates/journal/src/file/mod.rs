@@ -7,6 +7,9 @@ mod archive_copy;
 mod archiver;
 mod batches;
 mod checkpointer;
+mod covered;
+mod deletion;
+mod deletion_state;
 mod index;
 mod layout;
 mod lock;
@@ -27,6 +30,7 @@ mod tree_file;
 mod writer;
 
 pub use archiver::{ArchiveError, Archiver, Moved, Plan};
+pub use deletion::{Deleted, Deleter, DeletionError, DeletionPlan, Kept, Places, SensitiveWork, Wanted};
 pub use lock::in_use;
 pub use mirror::Mirror;
 pub use options::{Local, Options, UnprovedTail};

@@ -38,7 +38,7 @@ pub enum ScrubStep {
         bytes: u64,
     },
     Damaged(ScrubDamage),
-    /// Segments were moved away while the scrub ran; it goes on with the record `next`.
+    /// Segments were moved away or deleted while the scrub ran; it goes on with the record `next`.
     MovedAway {
         next: u64,
     },
@@ -64,6 +64,8 @@ pub struct ScrubDamage {
 /// One pass over the segments, up to a checkpoint that was the newest when it began.
 pub struct Scrub {
     disk: Arc<dyn Disk>,
+    /// The last segment when the pass began. The checkpoint covers nothing after it.
+    last_known: u32,
     keys: Arc<Keys>,
     mac: MacKey,
     target: SignedCheckpoint,
@@ -80,13 +82,17 @@ impl FileJournal {
     /// The place must be authentic: what is before it is not read again.
     pub fn scrub(&self, from: Option<ScrubPlace>) -> Scrub {
         let target = locked(&self.checkpointed).clone();
-        let first = locked(&self.index).segments.first().map_or(1, |first| first.number);
+        // Those that were deleted since the journal was opened are not there any more.
+        let is_there = |number: &u32| !is_missing(self.disk.as_ref(), *number);
+        let known: Vec<u32> = locked(&self.index).segments.iter().map(|segment| segment.number).collect();
+        let first = known.iter().copied().find(is_there).or(known.first().copied()).unwrap_or(1);
         let resumed = from.and_then(|place| Some((place.fold(self.keys.origin())?, place)));
         let (fold, place) = resumed
             .filter(|(fold, _)| fold.size() <= target.size())
             .unwrap_or_else(|| (Fold::new(self.keys.origin(), Position::empty(), None), ScrubPlace::at_segment(first)));
         Scrub {
             disk: Arc::clone(&self.disk),
+            last_known: known.last().copied().unwrap_or(1),
             keys: Arc::clone(&self.keys),
             mac: self.local.secret.batch.clone(),
             target,
@@ -297,12 +303,9 @@ impl Scrub {
             };
             return Err(Trouble::Damage { segment, offset, why });
         }
-        let is_missing = |number: u32| {
-            let found = self.disk.open(&segment_path(number), Access::Read);
-            found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-        };
-        // With a later one there, the next one is what was lost.
-        if is_missing(segment + 1) && is_missing(segment + 2) {
+        // With a later one there, the next one is what was lost. Where this one is gone as well, they were deleted.
+        let disk = self.disk.as_ref();
+        if is_missing(disk, segment + 1) && is_missing(disk, segment + 2) && !is_missing(disk, segment) {
             let why = format!("it ends before record {}, which was signed for", self.fold.size());
             return Err(Trouble::Damage { segment, offset, why });
         }
@@ -333,4 +336,8 @@ impl Scrub {
             wrong("the signed checkpoint of these records is not signed by the key in force")
         }
     }
+}
+
+fn is_missing(disk: &dyn Disk, segment: u32) -> bool {
+    disk.open(&segment_path(segment), Access::Read).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }

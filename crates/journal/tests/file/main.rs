@@ -8,6 +8,7 @@
 mod archiver;
 mod authenticity;
 mod crash;
+mod deletion;
 mod faults;
 mod faulty_disk;
 mod golden;

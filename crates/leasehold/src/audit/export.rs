@@ -44,7 +44,8 @@ pub(super) fn run(args: &ExportArgs) -> Result<(), Problem> {
     }
     if scanned.first > args.from.unwrap_or(0) {
         term::say(&format!(
-            "leasehold: records 0 to {} are archived; give their directory with --archive to print them too\n",
+            "leasehold: records 0 to {} are archived or deleted; if they are archived, give their directory with --archive to \
+             print them too\n",
             scanned.first - 1
         ));
     }

@@ -57,8 +57,8 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Problem> {
     let files = open(&args.journal)?;
     let mut reading = read(&files, args.sequence)?;
     if reading.scanned.first > 0 {
-        return Err(Problem::refused("record_not_found", "the beginning of the journal is archived")
-            .advice("give its directory with --archive: a replay needs all records from the first one on"));
+        return Err(Problem::refused("record_not_found", "the beginning of the journal is archived or deleted")
+            .advice("if it is archived, give its directory with --archive: a replay needs all records from the first one on"));
     }
     if reading.sealed.is_empty() {
         let what = format!("there is no record {}: the journal has {} records", args.sequence, reading.scanned.size);

@@ -73,7 +73,7 @@ fn one(key: &SigningKey, next: Option<&SigningKey>, paint: Paint) -> String {
     let from = match (key.from_size.map(thousands), key.since, until.map(thousands)) {
         (Some(from), Some(since), Some(until)) => format!("sizes {from} to {until}, since {since}"),
         (Some(from), Some(since), None) => format!("sizes from {from} on, since {since}"),
-        _ => "unknown; that part of the journal was moved away".to_owned(),
+        _ => "unknown; that part of the journal was moved away or deleted".to_owned(),
     };
     let details = Details::new()
         .add("id", &key.id)

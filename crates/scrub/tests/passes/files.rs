@@ -173,3 +173,25 @@ fn archived_segments_are_read_where_they_are() {
     assert!(pass.scrub().first() > 0 && pass.scrub().size() == size);
     assert!(matches!(pass.books().0, BooksChecked::GivenUp(why) if why.contains("journal.archive")));
 }
+
+/// While the journal is open: the next pass begins with the first segment that is left, and a hole is still damage.
+#[test]
+fn a_pass_begins_after_segments_that_were_deleted() {
+    let world = world();
+    let size = world.size();
+    (1..=3).for_each(|number| fs::remove_file(world.segment(number)).unwrap());
+    let mut pass = Pass::begin(&world.journal, Some(world.books.balance().unwrap()));
+    assert_eq!(run(&mut pass, &world.rows()), []);
+    assert_eq!((pass.scrub().first_segment(), pass.scrub().size()), (4, size));
+    assert!(pass.scrub().first() > 0);
+    assert!(matches!(pass.books().0, BooksChecked::GivenUp(why) if why.contains("deleted")));
+
+    // In the middle of a pass.
+    let world = self::world();
+    let mut pass = Pass::begin(&world.journal, Some(world.books.balance().unwrap()));
+    pass.step(&world.rows()).unwrap();
+    (1..=3).for_each(|number| fs::remove_file(world.segment(number)).unwrap());
+    assert_eq!(run(&mut pass, &world.rows()), []);
+    assert_eq!(pass.scrub().size(), size);
+    assert!(matches!(pass.books().0, BooksChecked::GivenUp(why) if why.contains("deleted")));
+}

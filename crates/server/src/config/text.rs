@@ -1,6 +1,6 @@
 //! Values as text: `10m`, `256KiB`, and sections without keys.
 
-use leasehold_model::Span;
+use leasehold_model::{Retention, Span};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::borrow::Cow;
 
@@ -12,6 +12,11 @@ pub(super) fn span<'de, D: Deserializer<'de>>(from: D) -> Result<Span, D::Error>
 pub(super) fn maybe_span<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Span>, D::Error> {
     let text = Option::<Cow<str>>::deserialize(from)?;
     text.map(|text| text.parse().map_err(D::Error::custom)).transpose()
+}
+
+pub(super) fn retention<'de, D: Deserializer<'de>>(from: D) -> Result<Retention, D::Error> {
+    let text = Cow::<str>::deserialize(from)?;
+    text.parse().map_err(D::Error::custom)
 }
 
 /// A section whose keys are all commented out is present but empty.

@@ -28,6 +28,7 @@ impl Config {
             ("journal.checkpoint_every", format!("{:?}", self.journal.checkpoint_every)),
             ("journal.batch_records_max", format!("{:?}", self.journal.batch_records_max)),
             ("journal.archive", format!("{:?}", self.journal.archive)),
+            ("journal.sensitive_retention", format!("{:?}", self.journal.sensitive_retention)),
             ("scrub.enabled", format!("{:?}", self.scrub.enabled)),
             ("scrub.every", format!("{:?}", self.scrub.every)),
             ("scrub.bytes_per_second", format!("{:?}", self.scrub.bytes_per_second)),

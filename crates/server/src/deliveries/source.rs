@@ -8,6 +8,7 @@ use crate::app::App;
 use leasehold_api::event_type::{EVENT_TYPES, EventAbout};
 use leasehold_books::Books;
 use leasehold_deliver::{Event, Page, SinkSpec, Source, SourceError};
+use leasehold_journal::ReadError;
 use leasehold_model::body::Body;
 use leasehold_model::id::IdKind;
 use leasehold_model::{AllocationNo, Instant, NodeNo, PublicId, RawRecord, Record, Span};
@@ -239,7 +240,7 @@ fn last_release(app: &App, node: NodeNo, records: Range<u64>) -> Result<Option<I
     Ok(found)
 }
 
-/// The first record that is stamped at or after an instant. Stamps never go backwards.
+/// The first record at hand that is stamped at or after an instant. Stamps never go backwards.
 fn sequence_at(app: &App, at: Instant) -> Result<u64, SourceError> {
     let (mut low, mut high) = (0, app.journal.head().size);
     while low < high {
@@ -249,7 +250,14 @@ fn sequence_at(app: &App, at: Instant) -> Result<u64, SourceError> {
             stamp = raw.decode().ok().map(|record| record.stamp);
             ControlFlow::Break(())
         });
-        scanned.map_err(unread)?;
+        match scanned {
+            // The beginning was moved away or deleted: what is asked for is the first record that is there.
+            Err(ReadError::Archived { .. }) => {
+                low = middle + 1;
+                continue;
+            }
+            scanned => scanned.map_err(unread)?,
+        }
         match stamp.ok_or_else(|| unread(format!("record {middle} cannot be decoded")))? {
             stamp if stamp < at => low = middle + 1,
             _ => high = middle,

@@ -178,7 +178,7 @@ fn check_statements(app: &Arc<App>, service: &ScrubService, pass: &mut Pass, mut
     };
     let (mut statements, mut reason) = (None, None);
     if pass.scrub().first() > 0 {
-        reason = Some(format!("the records before {} were moved away", pass.scrub().first()));
+        reason = Some(format!("the records before {} were moved away or deleted", pass.scrub().first()));
     } else {
         match recheck_statements(&*service.journal, pass.statements(), &mut go_on) {
             StatementsChecked::Compared(count) => statements = Some(count),

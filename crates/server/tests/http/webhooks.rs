@@ -10,6 +10,7 @@ use leasehold_api::Method;
 use leasehold_deliver::{Secret, Signer, signatures};
 use leasehold_server::config::Config;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
@@ -401,5 +402,94 @@ async fn claims_and_quotas_are_told() {
         (&json!("node.released"), &json!("confirmed"), &json!("claimer"))
     );
     assert!(data["released_at"].is_string(), "{data}");
+    world.stop().await;
+}
+
+/// Every event about sensitive work names its user, whoever or whatever caused it.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_event_about_sensitive_work_names_the_claimer() {
+    let (world, receiver) = (site().await, Receiver::start().await);
+    let new = json!({ "name": "n3", "pool": "main", "teardown": "immediate", "capacity": { "h100": 4 } });
+    world.post("/api/v1/nodes", new).await.expect(201);
+    world.post("/api/v1/users", json!({ "name": "claimer", "tenant": "physics" })).await.expect(201);
+    hook(&world, &receiver, json!({ "events": ["lease.*", "allocation.*", "node.*"] })).await;
+    let who = |more: Value| {
+        let mut asked = json!({ "tenant": "physics", "project": "physics-main", "user": "claimer", "sensitive": true,
+            "asks": [{ "class": "h100", "quantity": 2 }] });
+        more.as_object().expect("an object").iter().for_each(|(key, value)| asked[key] = value.clone());
+        asked
+    };
+    let claim = json!({ "nodes": ["n3"], "tenant": "physics", "project": "physics-main", "user": "claimer" });
+    let claimed = world.post("/api/v1/claims", claim).await.expect(201);
+    let sealed = claimed["sequence"].as_u64().expect("a sequence");
+
+    // A lease that is renewed and released, one that an operator revokes, and one that is denied.
+    let lease = async || {
+        let granted = world.post("/api/v1/leases", who(json!({ "ttl": "10m" }))).await.expect(201);
+        granted["leases"][0]["id"].as_str().expect("an id").to_owned()
+    };
+    let act = async |lease: &str, what: &str, body: Value| {
+        world.post(&format!("/api/v1/leases/{lease}/{what}"), body).await.expect(200);
+    };
+    let first = lease().await;
+    act(&first, "renew", json!({ "ttl": "20m" })).await;
+    act(&first, "release", json!({})).await;
+    act(&lease().await, "revoke", json!({ "grace": "0s" })).await;
+    let more = json!({ "ttl": "10m", "asks": [{ "class": "h100", "quantity": 5 }] });
+    assert_eq!(world.post("/api/v1/leases", who(more)).await.status, 409);
+
+    // Allocations: one that completes, one that fails, one that is put back, and one that waits and is cancelled.
+    let submit = async |more: Value| {
+        let submitted = world.post("/api/v1/allocations", who(more)).await.expect(201);
+        submitted["id"].as_str().expect("an id").to_owned()
+    };
+    let say = async |allocation: &str, what: &str, body: Value| {
+        world.post(&format!("/api/v1/allocations/{allocation}/{what}"), body).await.expect(200);
+    };
+    let completes = submit(json!({ "walltime": "1h", "staged": true })).await;
+    let fails = submit(json!({ "walltime": "1h" })).await;
+    let waits = submit(json!({ "walltime": "1h", "requeue": true })).await;
+    say(&waits, "hold", json!({})).await;
+    say(&waits, "release-hold", json!({})).await;
+    say(&completes, "start", json!({})).await;
+    say(&completes, "checkpointing", json!({})).await;
+    say(&completes, "checkpoint", json!({ "bytes": 4096, "took": "1s" })).await;
+    say(&completes, "complete", json!({ "exit_status": 0 })).await;
+    say(&fails, "complete", json!({ "exit_status": 3 })).await;
+    say(&waits, "cancel", json!({})).await;
+    world.post("/api/v1/claims/release", json!({ "nodes": ["n3"] })).await.expect(200);
+    world.post("/api/v1/nodes/n3/wipe", json!({ "clean": false })).await.expect(200);
+
+    let mut expected = BTreeSet::from([
+        "node.claimed",
+        "lease.granted",
+        "lease.denied",
+        "lease.renewed",
+        "lease.released",
+        "lease.revoked",
+        "lease.teardown_started",
+        "allocation.submitted",
+        "allocation.placed",
+        "allocation.started",
+        "allocation.checkpointing",
+        "allocation.checkpointed",
+        "allocation.completed",
+        "allocation.failed",
+        "allocation.hold_set",
+        "allocation.hold_cleared",
+        "allocation.cancelled",
+        "node.quarantined",
+        "node.released",
+    ]);
+    while !expected.is_empty() {
+        let event = receiver.next().await.json();
+        let (kind, data) = (event["type"].as_str().expect("a type"), &event["data"]);
+        let user = data.get("user").or_else(|| data["identity"].get("user"));
+        assert_eq!(user, Some(&json!("claimer")), "{event}");
+        expected.remove(kind);
+        // The claim is in the journal before anything starts on its node.
+        let sequence = data["sequence"].as_str().and_then(|sequence| sequence.parse().ok());
+        assert!(sequence.is_none_or(|sequence: u64| sequence >= sealed), "{event}");
+    }
     world.stop().await;
 }

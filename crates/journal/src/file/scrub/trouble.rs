@@ -31,8 +31,9 @@ impl Scrub {
         let (file, segment, offset, why) = match trouble {
             Trouble::Io(error) => return Err(error),
             Trouble::Missing if self.was_moved_away() => {
-                let next = self.skip(self.place.segment + 1)?;
-                return Ok(next.map_or(ScrubStep::Done, |next| ScrubStep::MovedAway { next }));
+                // With none left up to the checkpoint, the pass has ended.
+                let next = self.skip(self.place.segment + 1)?.unwrap_or(sequence);
+                return Ok(ScrubStep::MovedAway { next });
             }
             Trouble::Missing => {
                 let segment = self.place.segment;
@@ -58,14 +59,11 @@ impl Scrub {
 
     /// Goes on with the next segment that has a tree file signed by a key of the journal.
     fn skip(&mut self, from: u32) -> io::Result<Option<u64>> {
-        for segment in from.. {
+        for segment in from..=self.last_known {
             let file = match open_segment(self.disk.as_ref(), segment) {
                 Ok(file) => file,
                 Err(Trouble::Io(error)) => return Err(error),
-                Err(_) => match self.disk.open(&segment_path(segment + 1), Access::Read) {
-                    Ok(_) => continue,
-                    Err(_) => break,
-                },
+                Err(_) => continue,
             };
             let Ok(header) = read_header(file.as_ref(), segment) else { continue };
             if header.first_sequence >= self.target.size() {
