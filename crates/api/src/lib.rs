@@ -158,8 +158,9 @@ pub use usage_record::{
 };
 pub use webhook::{
     AccountingStatus, DeadLetter, DeadLetterList, DeliveriesReconciled, DeliveriesSent, DeliveryAdvice,
-    DeliveryAttempt, DeliveryAttempts, DeliveryStatus, NewWebhook, ReconcileDeliveries, ReplayDeliveries,
-    RetryDeliveries, RotateWebhookSecret, Webhook, WebhookChange, WebhookList, WebhookPut, WebhookSecret,
+    DeliveryAttempt, DeliveryAttempts, DeliveryStatus, DeliverySummary, NewWebhook, ProviderStatus,
+    ReconcileDeliveries, ReplayDeliveries, RetryDeliveries, RotateWebhookSecret, Webhook, WebhookChange, WebhookList,
+    WebhookPut, WebhookSecret,
 };
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};
