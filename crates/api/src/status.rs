@@ -4,6 +4,7 @@ use crate::claim::Custody;
 use crate::id::AllocationId;
 use crate::scrub::AuditStatus;
 use crate::time::When;
+use crate::webhook::DeliverySummary;
 use leasehold_model::{Priority, ResourceKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub struct Status {
     pub quarantines: Vec<Quarantine>,
     /// The disk with the data directory; null if it cannot be examined.
     pub disk: Option<DiskStatus>,
+    /// Deliveries of events; null if they are off.
+    pub deliveries: Option<DeliverySummary>,
     /// The newest checkpoint, and what the scrub found.
     pub audit: AuditStatus,
 }

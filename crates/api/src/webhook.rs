@@ -351,14 +351,59 @@ pub struct DeliveryStatus {
 /// What the settings of deliveries should be, from what was measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DeliveryAdvice {
-    /// Events that became due per minute, on average since the daemon started.
+    /// Events that became due per minute, on average during `measured_over`, rounded up.
     pub events_per_minute: u64,
+    /// Those of them that accounting systems need.
+    pub accounting_events_per_minute: u64,
+    /// How long was measured: the last hour, or the time since the daemon started.
+    pub measured_over: Ttl,
     /// The configured number of events in memory.
     pub buffer_size: u32,
     /// Minutes of an outage that the memory covers at this rate; null if nothing became due.
     pub minutes_in_memory: Option<u64>,
     /// The number that covers an outage of two hours: events per minute x 120.
     pub buffer_size_for_two_hours: u64,
+    /// The configured time between two pushes to the accounting system; null if none is configured.
+    pub push_interval_seconds: Option<u32>,
+    /// Events that one push would have at this rate; null without an accounting system.
+    pub events_per_push: Option<u64>,
+    /// The longest time between two pushes for which the events of one fill at most 80 % of the memory; null without an
+    /// accounting system, or if nothing became due.
+    pub push_interval_seconds_max: Option<u64>,
+}
+
+/// The accounting system that is configured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ProviderStatus {
+    /// Its kind: `waldur`.
+    pub provider: String,
+    /// Whether usage is sent to it. False in this version, which only reads the token.
+    pub sends_usage: bool,
+    /// Where its token is. The token itself is never shown.
+    pub token_secret_ref: String,
+    /// Whether the token could be read when that was tried last.
+    pub token_readable: bool,
+    /// When the token was last read; null if it never was.
+    pub token_read_at: Option<When>,
+    /// Why the token could not be read when that was tried last; null if it could.
+    pub token_trouble: Option<String>,
+}
+
+/// What an operator should know about deliveries at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliverySummary {
+    /// Whether deliveries run. If not, `GET /api/v1/deliveries` says why.
+    pub running: bool,
+    /// Webhooks.
+    pub webhooks: u64,
+    /// Those that are disabled.
+    pub disabled: u64,
+    /// Those that are enabled and to which nothing can be delivered now.
+    pub failing: u64,
+    /// Events that are set aside.
+    pub dead_letters: u64,
+    /// Events that were skipped, and that no reconciliation has sent.
+    pub dropped_open: u64,
 }
 
 /// How deliveries go.
@@ -370,6 +415,8 @@ pub struct AccountingStatus {
     pub trouble: Option<String>,
     /// The webhooks that the caller may see, in order of number.
     pub deliveries: Vec<DeliveryStatus>,
+    /// The accounting system; null if none is configured, or for a caller that is not an operator.
+    pub provider: Option<ProviderStatus>,
     /// Advice for the settings; null for a caller that is not an operator.
     pub advice: Option<DeliveryAdvice>,
 }

@@ -43,7 +43,7 @@ pub use outcome::{Outcome, retry_after};
 pub use progress::{Attempt, Changes, Counters, DeadLetter, Progress, Stored};
 pub use ranges::Ranges;
 pub use secret::Secret;
-pub use secret_ref::{SecretError, SecretReader, SecretRef, Variables, process_variables};
+pub use secret_ref::{SecretError, SecretReader, SecretRef, SecretState, Variables, process_variables};
 pub use service::{Clock, DeliverError, Deliveries, OnDisabled, Parts};
 pub use signature::{BadSecret, Signer, signatures};
 pub use source::{Source, SourceError};

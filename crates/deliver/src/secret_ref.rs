@@ -166,6 +166,19 @@ struct Loaded {
     /// When it was last looked at, and last read because it was refused.
     looked_at: Instant,
     refused_at: Option<Instant>,
+    /// When it was last read.
+    read_at: Instant,
+    /// Why it could not be read when that was tried last.
+    trouble: Option<SecretError>,
+}
+
+/// How reading a secret went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecretState {
+    /// When it was last read.
+    pub read_at: Instant,
+    /// Why it could not be read when that was tried last; the secret that was read before is used.
+    pub trouble: Option<SecretError>,
 }
 
 /// A secret that is kept up to date.
@@ -185,7 +198,8 @@ impl SecretReader {
         now: Instant,
     ) -> Result<Self, SecretError> {
         let (secret, stamp) = read(&reference, vault.as_deref(), &variables, now).await?;
-        let loaded = Mutex::new(Loaded { secret, stamp, looked_at: now, refused_at: None });
+        let loaded = Loaded { secret, stamp, looked_at: now, refused_at: None, read_at: now, trouble: None };
+        let loaded = Mutex::new(loaded);
         Ok(Self { reference, vault, variables, loaded })
     }
 
@@ -201,7 +215,7 @@ impl SecretReader {
         if now.since(loaded.looked_at) >= every {
             loaded.looked_at = now;
             let is_same = self.path().is_some_and(|path| stamp(&path).is_some() && stamp(&path) == loaded.stamp);
-            if !is_same {
+            if !is_same || loaded.trouble.is_some() {
                 self.read_again(&mut loaded, now).await;
             }
         }
@@ -226,11 +240,26 @@ impl SecretReader {
             Ok((secret, stamp)) => {
                 if secret != loaded.secret {
                     tracing::info!(reference = %self.reference, "a secret has changed");
+                } else if loaded.trouble.is_some() {
+                    tracing::info!(reference = %self.reference, "a secret can be read again; it has not changed");
                 }
                 (loaded.secret, loaded.stamp) = (secret, stamp);
+                (loaded.read_at, loaded.trouble) = (now, None);
             }
-            Err(error) => tracing::warn!(%error, "a secret could not be read again; the last one is used"),
+            Err(error) => {
+                // Once, not at every attempt.
+                if loaded.trouble.as_ref() != Some(&error) {
+                    tracing::warn!(%error, "a secret could not be read again; the last one is used");
+                }
+                loaded.trouble = Some(error);
+            }
         }
+    }
+
+    /// How the last reading went.
+    pub async fn state(&self) -> SecretState {
+        let loaded = self.loaded.lock().await;
+        SecretState { read_at: loaded.read_at, trouble: loaded.trouble.clone() }
     }
 
     fn path(&self) -> Option<PathBuf> {
@@ -355,19 +384,30 @@ mod tests {
         write("the second\n", 0o600);
         assert_eq!(reader.get(at(9)).await.expose(), "first");
         assert_eq!(reader.get(at(10)).await.expose(), "the second");
+        assert_eq!(reader.state().await, SecretState { read_at: at(10), trouble: None });
         // A file that cannot be read for a while does not take the secret away.
-        write("the third one\n", 0o644);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("ours");
+        fs::rename(&path, folder.path().join("away")).expect("ours");
         assert_eq!(reader.get(at(20)).await.expose(), "the second");
+        let state = reader.state().await;
+        assert!(
+            matches!(state, SecretState { read_at, trouble: Some(SecretError::Missing { .. }) } if read_at == at(10))
+        );
+        // It is back as it was: that is noticed.
+        fs::rename(folder.path().join("away"), &path).expect("ours");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("ours");
+        assert_eq!(reader.get(at(30)).await.expose(), "the second");
+        assert_eq!(reader.state().await, SecretState { read_at: at(30), trouble: None });
         write("the third one\n", 0o600);
         // Refused: read at once, but not again and again.
         let used = Secret::new("the second");
-        assert_eq!(reader.refused(&used, at(21)).await, Some(Secret::new("the third one")));
-        assert_eq!(reader.refused(&used, at(21)).await, Some(Secret::new("the third one")));
+        assert_eq!(reader.refused(&used, at(31)).await, Some(Secret::new("the third one")));
+        assert_eq!(reader.refused(&used, at(31)).await, Some(Secret::new("the third one")));
         let used = Secret::new("the third one");
-        assert_eq!(reader.refused(&used, at(22)).await, None);
+        assert_eq!(reader.refused(&used, at(32)).await, None);
         write("the fourth!\n", 0o600);
-        assert_eq!(reader.refused(&used, at(23)).await, None, "a minute has not passed");
-        assert_eq!(reader.refused(&used, at(83)).await, Some(Secret::new("the fourth!")));
+        assert_eq!(reader.refused(&used, at(33)).await, None, "a minute has not passed");
+        assert_eq!(reader.refused(&used, at(93)).await, Some(Secret::new("the fourth!")));
         assert!(!format!("{reader:?}").contains("fourth"));
     }
 

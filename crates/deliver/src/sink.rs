@@ -466,7 +466,8 @@ impl Sink {
     pub fn healed(&mut self, sent: &Ranges, events: u64) {
         sent.iter().for_each(|(from, to)| self.progress.dropped.remove(from, to));
         let open = &mut self.progress.counters.dropped_open;
-        *open = if self.progress.dropped.is_empty() { 0 } else { open.saturating_sub(events) };
+        // Where ranges were joined the count is not exact, but it is zero only when nothing is left.
+        *open = if self.progress.dropped.is_empty() { 0 } else { open.saturating_sub(events).max(1) };
         self.changed = true;
     }
 

@@ -28,6 +28,8 @@ pub struct SinkStatus {
     pub counters: Counters,
     /// Dead letters that are kept now.
     pub dead_letters: u64,
+    /// How much of the memory queue is filled, by events or by bytes, in thousandths.
+    pub memory_permille: u64,
     /// The memory queue is filled to 80 % or more.
     pub is_memory_high: bool,
     /// More than `disk_buffer_max_events` are behind.
@@ -60,6 +62,7 @@ impl SinkStatus {
             oldest_age: oldest.map(|oldest| now.since(oldest)),
             counters: sink.counters(),
             dead_letters: sink.dead().len() as u64,
+            memory_permille: sink.memory_permille(),
             is_memory_high: sink.is_memory_high(),
             is_over_threshold: lag_events > limits.disk_buffer_max_events,
             backs_off_until: sink.backs_off_until(),

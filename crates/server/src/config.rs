@@ -2,10 +2,12 @@
 //!
 //! `packaging/leasehold.example.yaml` has every key with its default; a test compares it with the structs here.
 
+mod accounting;
 mod check;
 mod text;
 mod values;
 
+pub use accounting::{Accounting, AppRole, OnOverflow, Provider, VaultAuthSection, VaultSection, Waldur, Webhooks};
 pub use check::{Problem, Problems};
 pub use leasehold_service::log::{Format, Level};
 pub use leasehold_yaml::LoadError;
@@ -67,6 +69,7 @@ pub const KEYS: &[&str] = &[
     "issuer.tax_id",
     "issuer.bank",
     "accounting.enabled",
+    "accounting.provider",
     "accounting.buffer_size",
     "accounting.disk_buffer_path",
     "accounting.disk_buffer_max_events",
@@ -74,6 +77,21 @@ pub const KEYS: &[&str] = &[
     "accounting.webhooks.allowed_networks",
     "accounting.webhooks.allow_http",
     "accounting.webhooks.ca",
+    "accounting.waldur.api_url",
+    "accounting.waldur.allow_http",
+    "accounting.waldur.token_secret_ref",
+    "accounting.waldur.push_interval_seconds",
+    "accounting.waldur.buffer_size",
+    "accounting.waldur.disk_buffer_path",
+    "accounting.waldur.disk_buffer_max_events",
+    "accounting.vault.address",
+    "accounting.vault.namespace",
+    "accounting.vault.ca",
+    "accounting.vault.auth.approle.role_id",
+    "accounting.vault.auth.approle.secret_id_file",
+    "accounting.vault.auth.approle.mount",
+    "accounting.vault.auth.token_file",
+    "accounting.vault.auth.token_env",
     "clock.max_gap",
     "metrics.open",
     "log.level",
@@ -341,60 +359,6 @@ pub struct Issuer {
     pub bank: Vec<String>,
 }
 
-/// How events are delivered.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Accounting {
-    /// Whether events are delivered at all.
-    pub enabled: bool,
-    /// Events in memory for each webhook. Further ones are read from the journal when there is room.
-    pub buffer_size: u32,
-    /// Accepted for configurations of other systems. The journal is the buffer, so nothing is written there.
-    pub disk_buffer_path: Option<PathBuf>,
-    /// How many events a webhook may be behind before `on_overflow` applies.
-    pub disk_buffer_max_events: u64,
-    pub on_overflow: OnOverflow,
-    #[serde(deserialize_with = "section")]
-    pub webhooks: Webhooks,
-}
-
-impl Default for Accounting {
-    fn default() -> Self {
-        let limits = leasehold_deliver::Limits::default();
-        Self {
-            enabled: false,
-            buffer_size: u32::try_from(limits.buffer_size).unwrap_or(u32::MAX),
-            disk_buffer_path: None,
-            disk_buffer_max_events: limits.disk_buffer_max_events,
-            on_overflow: OnOverflow::Alert,
-            webhooks: Webhooks::default(),
-        }
-    }
-}
-
-/// What happens to a webhook that is too far behind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnOverflow {
-    /// Everything is kept, and an alert is raised.
-    #[default]
-    Alert,
-    /// The oldest events are skipped, counted and remembered; `leasehold admin accounting reconcile` sends them.
-    Drop,
-}
-
-/// Where webhooks may be.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Webhooks {
-    /// Networks that may be used although they are not public, such as 10.0.0.0/8.
-    pub allowed_networks: Vec<String>,
-    /// Whether public addresses may be used without TLS.
-    pub allow_http: bool,
-    /// PEM file with certificates that are trusted besides those of the system.
-    pub ca: Option<PathBuf>,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Clock {
@@ -440,7 +404,7 @@ const YAML: leasehold_yaml::Reader =
 
 /// The only section with a key of this name.
 fn section_of(key: &str) -> Option<&'static str> {
-    let mut sections = KEYS.iter().filter_map(|path| path.split_once('.')).filter(|(_, last)| *last == key);
+    let mut sections = KEYS.iter().filter_map(|path| path.rsplit_once('.')).filter(|(_, last)| *last == key);
     let (section, _) = sections.next()?;
     sections.next().is_none().then_some(section)
 }

@@ -5,9 +5,12 @@
 
 mod accounting;
 mod counts;
+mod figures;
 mod gathered;
 mod made;
+mod rate;
 mod source;
+mod token;
 pub(crate) mod work;
 
 use crate::app::App;
@@ -16,18 +19,27 @@ use counts::DueCounts;
 use leasehold_cell::Cell;
 use leasehold_deliver::{
     Deliveries, Guard, Limits, OnOverflow, Parts, SignatureKind, SinkId, SinkSpec, Store, Webhook, WebhookSecrets,
+    process_variables,
 };
 use leasehold_engine::command::DisableSink;
 use leasehold_engine::{Command, Sink};
 use leasehold_journal::MacKey;
 use leasehold_model::body::{SinkDisabledCause, SinkSignature};
 use leasehold_model::{Body, Instant, Record, SinkNo};
+pub(crate) use rate::Rate;
+use rate::RateWindow;
 use source::JournalEvents;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::time::Duration;
+use token::ProviderToken;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+/// How often the counters of due events are noted.
+const NOTE_EVERY: Duration = Duration::from_secs(60);
 
 /// What the publishing thread knows of deliveries.
 #[derive(Default)]
@@ -69,7 +81,10 @@ pub(crate) struct DeliveryService {
     data: PathBuf,
     key: MacKey,
     secrets: OnceLock<Arc<WebhookSecrets>>,
-    started: OnceLock<Instant>,
+    rate: Mutex<RateWindow>,
+    /// The token of the accounting system, if there is one, and the task that follows it.
+    token: Option<Arc<ProviderToken>>,
+    following: OnceLock<AbortHandle>,
     /// Why deliveries could not be started.
     trouble: OnceLock<String>,
     /// Held while a webhook is made, so that it has its secret before anything is sent.
@@ -117,7 +132,9 @@ impl DeliveryService {
             data: data.to_owned(),
             key,
             secrets: OnceLock::new(),
-            started: OnceLock::new(),
+            rate: Mutex::default(),
+            token: ProviderToken::of(config).filter(|_| config.enabled).map(Arc::new),
+            following: OnceLock::new(),
             trouble: OnceLock::new(),
             making: tokio::sync::Mutex::default(),
             jobs: work::DeliveryJobs::default(),
@@ -137,11 +154,20 @@ impl DeliveryService {
         self.secrets.get()
     }
 
-    /// Events that became due per minute, on average since deliveries started.
-    pub(crate) fn events_per_minute(&self, now: Instant) -> u64 {
-        let Some(started) = self.started.get() else { return 0 };
-        let minutes = (now.since(*started).0 / 60_000_000_000).max(1);
-        self.hook.counts.total() / minutes
+    /// Events that become due per minute.
+    pub(crate) fn events_per_minute(&self, now: Instant) -> Rate {
+        let due = self.hook.counts.total();
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner).measure(now, due)
+    }
+
+    fn note_rate(&self, now: Instant) {
+        let due = self.hook.counts.total();
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner).note(now, due);
+    }
+
+    /// The token of the accounting system, if one is configured.
+    pub(crate) fn token(&self) -> Option<&ProviderToken> {
+        self.token.as_deref()
     }
 
     /// The networks and addresses that webhooks may use.
@@ -170,10 +196,21 @@ impl DeliveryService {
 
     /// Starts the deliveries, if they are enabled. Blocks while files are read. What is wrong stops nothing else.
     pub(crate) fn start(&self, app: &Arc<App>, runtime: Handle) {
+        self.follow_token(app, &runtime);
         if let Err(why) = self.try_start(app, runtime) {
             tracing::error!(why, "events are not delivered; correct this and start again");
             let _ = self.trouble.set(why);
         }
+    }
+
+    fn follow_token(&self, app: &App, runtime: &Handle) {
+        let Some(token) = &self.token else { return };
+        tracing::warn!(
+            "accounting.provider is waldur: this version reads the token for Waldur, and does not send usage to it yet"
+        );
+        let clock = Arc::new(EngineClock(Arc::downgrade(&app.cell)));
+        let following = runtime.spawn(Arc::clone(token).follow(process_variables(), clock));
+        let _ = self.following.set(following.abort_handle());
     }
 
     fn try_start(&self, app: &Arc<App>, runtime: Handle) -> Result<(), String> {
@@ -203,7 +240,7 @@ impl DeliveryService {
             on_disabled: Arc::new(move |sink| disable(&disabled, sink)),
             runtime,
         });
-        let _ = self.started.set(app.time());
+        self.note_rate(app.time());
         let _ = self.secrets.set(secrets);
         let _ = self.hook.running.set(deliveries);
         self.sync(app);
@@ -214,7 +251,9 @@ impl DeliveryService {
     pub(crate) fn sync(&self, app: &App) {
         let Some(running) = self.running() else { return };
         let wanted: Vec<SinkSpec> = app.now.read(|state| state.sinks().map(spec).collect());
-        self.hook.counts.set_owners(wanted.iter().map(|sink| sink.tenant));
+        // What an accounting system would be sent is measured for it as well, so that its settings can be advised on.
+        let provider = self.token.iter().map(|_| None);
+        self.hook.counts.set_owners(wanted.iter().map(|sink| sink.tenant).chain(provider));
         let ids: BTreeSet<SinkId> = wanted.iter().map(|sink| sink.id).collect();
         let known: Vec<SinkId> = running.status().iter().map(|sink| sink.id).collect();
         for gone in known.into_iter().filter(|id| !ids.contains(id)) {
@@ -237,6 +276,9 @@ impl DeliveryService {
 
     /// Ends all deliveries, and writes how far they came.
     pub(crate) async fn stop(&self) {
+        if let Some(following) = self.following.get() {
+            following.abort();
+        }
         if let Some(running) = self.running() {
             running.stop().await;
         }
@@ -244,14 +286,24 @@ impl DeliveryService {
     }
 }
 
-/// Follows changes of webhooks until the daemon ends.
+/// Follows changes of webhooks, and how many events become due, until the daemon ends. Without deliveries it has nothing
+/// to do.
 pub(crate) async fn watch(app: Weak<App>) {
-    let Some(hook) = app.upgrade().map(|app| Arc::clone(&app.deliveries.hook)) else { return };
+    let enabled = app.upgrade().filter(|app| app.deliveries.config.enabled);
+    let Some(hook) = enabled.map(|app| Arc::clone(&app.deliveries.hook)) else { return };
+    let mut minutes = tokio::time::interval(NOTE_EVERY);
     loop {
-        hook.changed.notified().await;
+        let has_changed = tokio::select! {
+            () = hook.changed.notified() => true,
+            _ = minutes.tick() => false,
+        };
         let Some(app) = app.upgrade() else { return };
-        let _whole = app.deliveries.making.lock().await;
-        app.deliveries.sync(&app);
+        if has_changed {
+            let _whole = app.deliveries.making.lock().await;
+            app.deliveries.sync(&app);
+        } else {
+            app.deliveries.note_rate(app.time());
+        }
     }
 }
 

@@ -4,12 +4,14 @@
 //! records when the page is made, in small steps, so that publishing never waits long. `docs/reference/metrics.md`
 //! lists all metrics.
 
+pub mod deliveries;
 pub(crate) mod gauges;
 mod page;
 
 use crate::listen::Counters;
 use crate::rate::Limiter;
 use crate::scrub::Figures;
+use deliveries::DeliveryFigures;
 pub use gauges::LedgerFigures;
 use leasehold_api::endpoint::ENDPOINTS;
 use leasehold_cell::{Cell, Histogram, LATENCY_BOUNDS_NS, Reply, Unsealed};
@@ -67,6 +69,7 @@ pub struct Sources<'a> {
     pub data: &'a Path,
     pub scrub: Figures,
     pub ledger: LedgerFigures,
+    pub deliveries: &'a DeliveryFigures,
 }
 
 impl Default for Metrics {
@@ -149,6 +152,7 @@ impl Metrics {
         gauges::nodes(&mut page, sources.cell.now());
         gauges::ceilings(&mut page, sources.cell.now());
         gauges::quotas(&mut page, sources.cell.now());
+        deliveries::show(&mut page, sources.deliveries);
         page.text()
     }
 

@@ -7,6 +7,9 @@ use crate::ranges::Ranges;
 use leasehold_model::Instant;
 use std::collections::BTreeSet;
 
+/// From here on the memory queue counts as nearly full.
+const MEMORY_HIGH_PERMILLE: u64 = 800;
+
 impl Sink {
     pub fn is_disabled(&self) -> bool {
         self.disabled
@@ -30,10 +33,15 @@ impl Sink {
     pub fn read_next(&self) -> u64 {
         self.read_next
     }
+    /// How much of the memory queue is filled, by events or by bytes, in thousandths.
+    pub fn memory_permille(&self) -> u64 {
+        let (events, bytes) = self.in_memory();
+        let of = |part: usize, whole: usize| part as u64 * 1_000 / (whole.max(1) as u64);
+        of(events, self.limits.buffer_size).max(of(bytes, self.bytes_max()))
+    }
     /// Whether the memory queue is filled to 80 %.
     pub fn is_memory_high(&self) -> bool {
-        let (events, bytes) = self.in_memory();
-        events * 10 >= self.limits.buffer_size * 8 || bytes * 10 >= self.bytes_max() * 8
+        self.memory_permille() >= MEMORY_HIGH_PERMILLE
     }
     /// When the oldest event happened that is not delivered.
     pub fn oldest(&self) -> Option<Instant> {

@@ -11,7 +11,7 @@ use crate::problem::{EXIT_NOT_VERIFIED, EXIT_OK};
 use crate::table::{Align, Table};
 use crate::term::{Paint, Style, screen};
 use crate::time_format::{distance, to_the_second};
-use leasehold_api::{AuditStatus, ClassStatus, LeaseCounts, NodeCounts, QueueStatus, Status, When};
+use leasehold_api::{AuditStatus, ClassStatus, DeliverySummary, LeaseCounts, NodeCounts, QueueStatus, Status, When};
 
 /// What is listed of each; with the other lines and the heading of `--watch` this makes at most 24 lines.
 const CLASSES: usize = 5;
@@ -89,6 +89,9 @@ fn text(status: &Status, paint: Paint, width: Option<usize>) -> Vec<String> {
         let (free, size) = (bytes(disk.free_bytes), bytes(disk.size_bytes));
         let room = bytes(disk.journal_room_bytes);
         details = details.add("disk", format!("{free} of {size} free ({percent} %), {room} ready for the journal"));
+    }
+    if let Some(trouble) = status.deliveries.as_ref().and_then(deliveries) {
+        details = details.add("deliveries", trouble);
     }
     details = details.add("signed", signed(&status.audit)).add("scrub", scrub(&status.audit, now));
     lines.extend(details.table().lines_within(paint, width));
@@ -179,6 +182,24 @@ fn queue(queue: &QueueStatus, now: When) -> String {
     format!("{} waiting{oldest} ({each}); {running}", thousands(queue.waiting))
 }
 
+/// What is wrong with deliveries of events, if anything is.
+fn deliveries(summary: &DeliverySummary) -> Option<String> {
+    let DeliverySummary { running, webhooks: _, disabled, failing, dead_letters, dropped_open } = summary;
+    let mut wrong = Vec::new();
+    if !running {
+        wrong.push("not running".to_owned());
+    }
+    for (count, what) in [
+        (failing, "failing webhook"),
+        (disabled, "disabled webhook"),
+        (dead_letters, "dead letter"),
+        (dropped_open, "dropped event"),
+    ] {
+        wrong.extend((*count > 0).then(|| counted(*count, what)));
+    }
+    (!wrong.is_empty()).then(|| format!("{}; see `leasehold admin accounting status`", wrong.join(", ")))
+}
+
 fn signed(audit: &AuditStatus) -> String {
     match audit.unsigned_records {
         0 => format!("all {}", counted(audit.size, "record")),
@@ -239,6 +260,8 @@ mod tests {
             "fences": many(10, &fence),
             "quarantines": many(3, &quarantine),
             "disk": { "free_bytes": 1_610_612_736_u64, "size_bytes": 16_106_127_360_u64, "journal_room_bytes": 67_108_864 },
+            "deliveries": { "running": true, "webhooks": 9, "disabled": 1, "failing": 2, "dead_letters": 1400,
+                "dropped_open": 3 },
             "audit": { "damaged": false, "size": 1000, "checkpoint": { "origin": "o", "size": 990, "root": "r",
                 "note": "n" }, "unsigned_records": 10, "scrub_enabled": true, "scrub_every": "1d" },
         }))
@@ -264,10 +287,27 @@ mod tests {
             "lease-2 on n1 (gpu), ended 2h ago; and 8 more",
             "n2, wipe failed, 2h ago; and 1 more",
             "1.5 GiB of 15.0 GiB free (10 %), 64.0 MiB ready for the journal",
+            "2 failing webhooks, 1 disabled webhook, 1,400 dead letters, 3",
             "990 of 1,000 records",
             "none has ended yet",
         ] {
             assert!(all.contains(part), "no {part:?} in\n{all}");
         }
+    }
+
+    #[test]
+    fn deliveries_are_mentioned_when_something_is_wrong_with_them() {
+        let said = |change: fn(&mut DeliverySummary)| {
+            let mut summary = DeliverySummary { running: true, webhooks: 3, ..DeliverySummary::default() };
+            change(&mut summary);
+            deliveries(&summary).unwrap_or_default()
+        };
+        let see = "; see `leasehold admin accounting status`";
+        assert_eq!(said(|_| {}), "");
+        assert_eq!(said(|summary| summary.running = false), format!("not running{see}"));
+        assert_eq!(said(|summary| summary.failing = 1), format!("1 failing webhook{see}"));
+        assert_eq!(said(|summary| summary.disabled = 2), format!("2 disabled webhooks{see}"));
+        assert_eq!(said(|summary| summary.dead_letters = 1), format!("1 dead letter{see}"));
+        assert_eq!(said(|summary| summary.dropped_open = 5), format!("5 dropped events{see}"));
     }
 }

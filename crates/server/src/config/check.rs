@@ -1,5 +1,7 @@
 //! Checks a configuration and collects all problems, each with advice.
 
+mod accounting;
+
 use super::text::show_size;
 use super::{Config, is_origin_character};
 use leasehold_model::limits::{
@@ -54,9 +56,6 @@ const SCRUB_RATE: (u64, u64) = (1 << 20, 16 << 30);
 /// Invoices are due within a year.
 const PAYMENT_TERMS_DAYS_MAX: u32 = 366;
 
-/// Events of one webhook in memory.
-const BUFFER_SIZE_MAX: u32 = 1_000_000;
-
 impl Config {
     /// All problems that would keep the daemon from running, as far as they can be known beforehand.
     pub fn check(&self) -> Result<(), Problems> {
@@ -68,26 +67,8 @@ impl Config {
         self.check_scrub(&mut found);
         self.check_engine(&mut found);
         self.check_ledger(&mut found);
-        self.check_accounting(&mut found);
+        accounting::check(&self.accounting, &mut found);
         if found.0.is_empty() { Ok(()) } else { Err(Problems(found.0)) }
-    }
-
-    fn check_accounting(&self, found: &mut Found) {
-        let accounting = &self.accounting;
-        if !(1..=BUFFER_SIZE_MAX).contains(&accounting.buffer_size) {
-            let what = format!("is {}", accounting.buffer_size);
-            found.add("accounting.buffer_size", what, "use 1 to 1000000 events");
-        }
-        if accounting.disk_buffer_max_events < u64::from(accounting.buffer_size) {
-            let what = format!("is {}, less than `buffer_size`", accounting.disk_buffer_max_events);
-            found.add("accounting.disk_buffer_max_events", what, "use at least as many events as `buffer_size`");
-        }
-        for network in &accounting.webhooks.allowed_networks {
-            if let Err(why) = network.parse::<leasehold_deliver::Cidr>() {
-                let key = "accounting.webhooks.allowed_networks";
-                found.add(key, why.to_string(), "write it like 10.0.0.0/8 or fd00::/8");
-            }
-        }
     }
 
     /// The address to listen on.

@@ -1,3 +1,5 @@
+mod accounting;
+
 use super::*;
 use expect_test::{Expect, expect};
 
@@ -25,20 +27,35 @@ fn the_example_changes_nothing_and_neither_do_its_defaults() {
 
 /// The keys that the structs accept, from the error messages for an unknown key.
 fn keys_of_the_structs() -> Vec<String> {
-    let expected =
-        |text: &str| match serde_saphyr::from_str::<Config>(text).expect_err("`?` is no key").without_snippet() {
-            serde_saphyr::Error::SerdeUnknownField { expected, .. } => {
-                expected.iter().map(|key| (*key).to_owned()).collect()
-            }
-            _ => Vec::new(),
+    fn keys_within(section: &[String]) -> Vec<String> {
+        let mut probe = "{'?': 1}".to_owned();
+        section.iter().rev().for_each(|name| probe = format!("{{{name}: {probe}}}"));
+        let error = serde_saphyr::from_str::<Config>(&probe).expect_err("`?` is no key");
+        let serde_saphyr::Error::SerdeUnknownField { expected, .. } = error.without_snippet() else {
+            // No section, but a value.
+            return vec![section.join(".")];
         };
+        let further = |key: &&str| keys_within(&[section, &[(*key).to_owned()]].concat());
+        expected.iter().flat_map(|key| further(key)).collect()
+    }
+    keys_within(&[])
+}
+
+/// The keys of a file in which every value is on the line of its key.
+fn keys_of_the_file(text: &str) -> Vec<String> {
     let mut keys = Vec::new();
-    for top in expected("'?': 1") {
-        let within: Vec<String> = expected(&format!("{top}:\n  '?': 1"));
-        if within.is_empty() {
-            keys.push(top);
+    let mut sections: Vec<(usize, String)> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty()) {
+        let (key, value) = line.split_once(':').expect("a key");
+        let indent = key.len() - key.trim_start().len();
+        while sections.last().is_some_and(|(outer, _)| *outer >= indent) {
+            sections.pop();
+        }
+        let section: String = sections.iter().map(|(_, name)| format!("{name}.")).collect();
+        if value.trim().is_empty() {
+            sections.push((indent, key.trim().to_owned()));
         } else {
-            keys.extend(within.into_iter().map(|key| format!("{top}.{key}")));
+            keys.push(section + key.trim());
         }
     }
     keys
@@ -46,19 +63,8 @@ fn keys_of_the_structs() -> Vec<String> {
 
 #[test]
 fn every_key_is_listed_and_is_in_the_example_and_on_the_reference_page() {
-    let keys = keys_of_the_structs();
-    assert_eq!(keys, KEYS, "KEYS, in the order of the structs");
-    let mut in_example = Vec::new();
-    let mut section = String::new();
-    for line in uncommented().lines().filter(|line| !line.trim_start().starts_with('#') && !line.trim().is_empty()) {
-        let (key, value) = line.split_once(':').expect("a key");
-        match (line.starts_with(' '), value.trim().is_empty()) {
-            (false, true) => section = format!("{key}."),
-            (false, false) => in_example.push(key.to_owned()),
-            (true, _) => in_example.push(section.clone() + key.trim()),
-        }
-    }
-    assert_eq!(in_example, KEYS);
+    assert_eq!(keys_of_the_structs(), KEYS, "KEYS, in the order of the structs");
+    assert_eq!(keys_of_the_file(&uncommented()), KEYS);
     let page = include_str!("../../../../docs/reference/config.md");
     for key in KEYS {
         assert!(page.contains(&format!("| `{key}` |")), "docs/reference/config.md has no row for {key}");
@@ -167,8 +173,12 @@ fn errors_name_the_line_and_suggest_a_fix() {
     check_error(
         "a: b: c",
         &expect![
-            "leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, scrub, engine, ledger, issuer, clock, metrics, log"
+            "leasehold.yaml: unknown key `a` at line 1; the keys here are data, listen, origin, tls, limits, rate, journal, scrub, engine, ledger, issuer, accounting, clock, metrics, log"
         ],
+    );
+    check_error(
+        "api_url: https://waldur.example.com/api/",
+        &expect!["leasehold.yaml: unknown key `api_url` at line 1; it belongs under `accounting.waldur`"],
     );
     let missing = Config::load(Path::new("/nowhere/leasehold.yaml")).expect_err("there is no such file");
     expect!["/nowhere/leasehold.yaml: No such file or directory (os error 2); check the path and its permissions"]

@@ -1,8 +1,10 @@
 //! Values as text: `10m`, `256KiB`, and sections without keys.
 
+use leasehold_deliver::{SecretError, SecretRef};
 use leasehold_model::{Retention, Span};
 use serde::de::{Deserialize, Deserializer, Error};
 use std::borrow::Cow;
+use zeroize::Zeroizing;
 
 pub(super) fn span<'de, D: Deserializer<'de>>(from: D) -> Result<Span, D::Error> {
     let text = Cow::<str>::deserialize(from)?;
@@ -17,6 +19,14 @@ pub(super) fn maybe_span<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Sp
 pub(super) fn retention<'de, D: Deserializer<'de>>(from: D) -> Result<Retention, D::Error> {
     let text = Cow::<str>::deserialize(from)?;
     text.parse().map_err(D::Error::custom)
+}
+
+/// Where a secret is, or why that cannot be known. The text is dropped in any case: it may be the secret itself.
+pub(super) fn secret_ref<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<Result<SecretRef, SecretError>>, D::Error> {
+    let text = Option::<String>::deserialize(from)?.map(Zeroizing::new);
+    Ok(text.map(|text| text.parse()))
 }
 
 /// A section whose keys are all commented out is present but empty.

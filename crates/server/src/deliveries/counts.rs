@@ -2,7 +2,8 @@
 //! must cost next to nothing, and nothing at all without webhooks.
 
 use super::made::{Kinds, estimate};
-use leasehold_api::event_type::EVENT_TYPES;
+use super::rate::Due;
+use leasehold_api::event_type::{EVENT_TYPES, EventAbout};
 use leasehold_model::{Record, TenantNo};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -26,6 +27,9 @@ pub(crate) struct DueCounts {
     /// Whether there are webhooks at all.
     active: AtomicBool,
     owners: RwLock<Owners>,
+    /// Events of those owners, each counted once, and those of them that accounting systems need.
+    all: AtomicU64,
+    accounting: AtomicU64,
 }
 
 impl DueCounts {
@@ -58,17 +62,19 @@ impl DueCounts {
             return;
         }
         estimate(&record.body, |kind, events| {
+            self.all.fetch_add(events, Ordering::Relaxed);
+            if EVENT_TYPES[kind].about == EventAbout::Accounting {
+                self.accounting.fetch_add(events, Ordering::Relaxed);
+            }
             for counters in owners.operator.iter().chain(tenant) {
                 counters[kind].fetch_add(events, Ordering::Relaxed);
             }
         });
     }
 
-    /// All events that became due, once for each owner that has webhooks: an upper bound of what one of them is sent.
-    pub(super) fn total(&self) -> u64 {
-        let owners = self.owners.read().unwrap_or_else(PoisonError::into_inner);
-        let all = |counters: &Counters| counters.iter().map(|count| count.load(Ordering::Relaxed)).sum::<u64>();
-        owners.operator.as_ref().map_or_else(|| owners.tenants.values().map(all).sum(), all)
+    /// All events that became due to anybody: an upper bound of what one webhook is sent.
+    pub(super) fn total(&self) -> Due {
+        Due { all: self.all.load(Ordering::Relaxed), accounting: self.accounting.load(Ordering::Relaxed) }
     }
 
     /// The events of these types that became due to an owner.

@@ -67,6 +67,10 @@ impl Family {
     pub(super) fn nanoseconds(&mut self, ns: u64) {
         self.samples.push((Labels::new(), Value::Fraction(scaled(ns, 1e9))));
     }
+    pub(super) fn permille<const N: usize>(&mut self, labels: [(&'static str, &str); N], permille: u64) {
+        let labels = labels.map(|(key, value)| (key, value.to_owned()));
+        self.samples.push((labels.into(), Value::Fraction(scaled(permille, 1e3))));
+    }
     pub(super) fn with<const N: usize>(&mut self, labels: [(&'static str, &str); N], value: u64) {
         let labels = labels.map(|(key, value)| (key, value.to_owned()));
         self.samples.push((labels.into(), Value::Whole(value)));

@@ -1,7 +1,9 @@
+use super::deliveries::SinkFigures;
 use super::*;
 use crate::config::Rate;
 use expect_test::expect;
 use leasehold_cell::{CellOptions, ManualClock, Sealed, StartOptions};
+use leasehold_deliver::{Counters, Place, SinkId, SinkStatus};
 use leasehold_engine::command::{
     LoseNode, PutClass, PutNode, PutPool, PutProject, PutQuota, PutTenant, PutUser, RequestLease, Revoke,
 };
@@ -26,6 +28,7 @@ struct Scene {
     cell: Cell,
     metrics: Metrics,
     limiter: Limiter,
+    deliveries: DeliveryFigures,
 }
 
 impl Scene {
@@ -36,7 +39,8 @@ impl Scene {
         journal.prepare().expect("there is room");
         let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
         let (cell, _) = Cell::start(Arc::new(journal), clock, options).expect("it starts");
-        Self { cell, metrics: Metrics::new(), limiter: Limiter::new(&Rate { operations_per_second: 1, burst: 1 }) }
+        let limiter = Limiter::new(&Rate { operations_per_second: 1, burst: 1 });
+        Self { cell, metrics: Metrics::new(), limiter, deliveries: DeliveryFigures::default() }
     }
 
     fn send(&self, identity: Identity, command: Command) -> Reply {
@@ -117,6 +121,7 @@ impl Scene {
             data: Path::new("/"),
             scrub: Figures::default(),
             ledger: LedgerFigures::default(),
+            deliveries: &self.deliveries,
         };
         self.metrics.render(&sources)
     }
@@ -281,6 +286,90 @@ fn with_too_many_quotas_only_their_sums_are_shown() {
     .assert_eq(&lines(&scene.page(), &["leasehold_quota"]));
 }
 
+/// A webhook with something in every figure.
+fn sink(number: u64) -> SinkFigures {
+    let counters = Counters { attempts: 900, delivered: 800, failures: 100, dead: 9, dropped: 7, dropped_open: 3 };
+    let status = SinkStatus {
+        id: SinkId(number),
+        name: format!("hook-{number}"),
+        enabled: true,
+        cursor: Place::start_of(5),
+        lag_records: 40,
+        lag_events: 30,
+        in_memory_events: 10,
+        in_memory_bytes: 4_000,
+        on_disk_events: 20,
+        oldest: Some(Instant::from_secs(1)),
+        oldest_age: Some(Span::from_millis(90_999)),
+        counters,
+        dead_letters: 2,
+        memory_permille: 812,
+        is_memory_high: true,
+        is_over_threshold: true,
+        backs_off_until: Some(Instant::from_secs(9)),
+        last_error: None,
+        last_success: None,
+        restarted: None,
+        source_error: None,
+    };
+    SinkFigures { tenant: "physics".into(), status }
+}
+
+/// One webhook that fails, and one that is disabled and cannot be read for.
+fn delivering() -> DeliveryFigures {
+    let mut disabled = sink(2);
+    disabled.tenant.clear();
+    disabled.status.source_error = Some("the books are behind".into());
+    disabled.status = SinkStatus { enabled: false, oldest_age: None, memory_permille: 0, ..disabled.status };
+    DeliveryFigures {
+        is_enabled: true,
+        has_trouble: false,
+        events_per_minute: 100,
+        is_token_readable: Some(false),
+        sinks: vec![sink(1), disabled],
+    }
+}
+
+#[test]
+fn without_deliveries_there_is_only_the_counter_of_dropped_events() {
+    let page = Scene::new().page();
+    expect![[r#"
+        leasehold_accounting_enabled 0
+        leasehold_accounting_events_dropped_total 0
+    "#]]
+    .assert_eq(&lines(&page, &["leasehold_accounting"]));
+    let scene = Scene {
+        deliveries: DeliveryFigures { is_enabled: true, has_trouble: true, ..DeliveryFigures::default() },
+        ..Scene::new()
+    };
+    expect![[r#"
+        leasehold_accounting_enabled 1
+        leasehold_accounting_events_dropped_total 0
+        leasehold_accounting_not_running 1
+        leasehold_accounting_events_per_minute 0
+        leasehold_accounting_webhooks 0
+    "#]]
+    .assert_eq(&lines(&scene.page(), &["leasehold_accounting"]));
+}
+
+#[test]
+fn each_webhook_has_its_series() {
+    let scene = Scene { deliveries: delivering(), ..Scene::new() };
+    expect![[""]].assert_eq(&lines(&scene.page(), &["leasehold_accounting"]));
+}
+
+#[test]
+fn webhooks_beyond_the_first_two_hundred_share_their_series() {
+    let mut sinks: Vec<SinkFigures> = (0..1000).map(sink).collect();
+    sinks[700].status.oldest_age = Some(Span::from_secs(5_000));
+    sinks[701].status.enabled = false;
+    let scene = Scene { deliveries: DeliveryFigures { sinks, ..delivering() }, ..Scene::new() };
+    let page = scene.page();
+    let others: String = page.lines().filter(|line| line.contains("others")).map(|line| format!("{line}\n")).collect();
+    expect![[""]].assert_eq(&others);
+    assert_eq!(lines(&page, &["leasehold_accounting_lag_events{"]).lines().count(), 201);
+}
+
 /// The metrics on the page, with their types.
 fn names_on(page: &str) -> BTreeSet<(String, String)> {
     let typed = page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split_once(' '));
@@ -289,7 +378,8 @@ fn names_on(page: &str) -> BTreeSet<(String, String)> {
 
 #[test]
 fn the_reference_page_lists_all_metrics() {
-    let scene = Scene::played();
+    let mut scene = Scene::played();
+    scene.deliveries = delivering();
     scene.metrics.served(0, 200, Duration::ZERO);
     let shown = names_on(&scene.page());
     let reference = include_str!("../../../../docs/reference/metrics.md");
@@ -322,7 +412,9 @@ fn prometheus_can_read_the_page_and_the_rules() {
     let rules = format!("{packaging}/leasehold.rules.yml");
     promtool(&["check", "rules", &rules], "");
     promtool(&["test", "rules", &format!("{packaging}/leasehold.rules.test.yml")], "");
-    promtool(&["check", "metrics"], &Scene::played().page());
+    let mut scene = Scene::played();
+    scene.deliveries = delivering();
+    promtool(&["check", "metrics"], &scene.page());
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! What is delivered to webhooks: how far it came, and what failed. Sending it again is in `resend.rs`.
 
 use super::webhooks::{id, number, running, sees, shown};
+use crate::config::Accounting;
 use crate::context::{Answer, Context, cursor_after, json};
+use crate::deliveries::Rate;
 use leasehold_api as api;
 use leasehold_api::{Problem, Role, Ttl, When, codes};
 use leasehold_deliver::{Attempt, DeliverError, Place, SinkStatus};
@@ -85,16 +87,39 @@ pub(super) async fn accounting_status(context: Context) -> Answer {
         all.into_iter().filter_map(of).collect()
     });
     let trouble = running(app).err().filter(|_| config.enabled).map(|problem| problem.detail);
-    let advice = (caller.role == Role::Operator && config.enabled).then(|| {
-        let events_per_minute = app.deliveries.events_per_minute(app.time());
-        api::DeliveryAdvice {
-            events_per_minute,
-            buffer_size: config.buffer_size,
-            minutes_in_memory: u64::from(config.buffer_size).checked_div(events_per_minute),
-            buffer_size_for_two_hours: events_per_minute * 120,
+    let is_shown = caller.role == Role::Operator && config.enabled;
+    let advice = is_shown.then(|| advice(config, app.deliveries.events_per_minute(app.time())));
+    let provider = app.deliveries.token().filter(|_| is_shown).map(|token| {
+        let state = token.state();
+        api::ProviderStatus {
+            provider: config.provider.map(|provider| provider.word().to_owned()).unwrap_or_default(),
+            sends_usage: false,
+            token_secret_ref: token.reference.to_string(),
+            token_readable: state.is_readable(),
+            token_read_at: state.read_at.map(When),
+            token_trouble: state.trouble.map(|trouble| trouble.to_string()),
         }
     });
-    json(200, &api::AccountingStatus { enabled: config.enabled, trouble, deliveries, advice })
+    json(200, &api::AccountingStatus { enabled: config.enabled, trouble, deliveries, provider, advice })
+}
+
+/// Memory that covers the longest outage, and pushes whose events fit into it (SEMANTICS 10; the rule of thumb is
+/// events per minute x minutes).
+fn advice(config: &Accounting, rate: Rate) -> api::DeliveryAdvice {
+    let pushed = config.provider.map(|_| (config.waldur.push_interval_seconds, config.waldur_buffer_size()));
+    let seconds = |interval: u32| (rate.accounting * u64::from(interval)).div_ceil(60);
+    let fit = |memory: u32| (u64::from(memory) * 8 / 10 * 60).checked_div(rate.accounting);
+    api::DeliveryAdvice {
+        events_per_minute: rate.all,
+        accounting_events_per_minute: rate.accounting,
+        measured_over: Ttl(rate.over),
+        buffer_size: config.buffer_size,
+        minutes_in_memory: u64::from(config.buffer_size).checked_div(rate.all),
+        buffer_size_for_two_hours: rate.all * 120,
+        push_interval_seconds: pushed.map(|(interval, _)| interval),
+        events_per_push: pushed.map(|(interval, _)| seconds(interval)),
+        push_interval_seconds_max: pushed.and_then(|(_, memory)| fit(memory)),
+    }
 }
 
 pub(super) async fn test_webhook(context: Context) -> Answer {

@@ -57,6 +57,7 @@ pub(super) async fn metrics(context: Context) -> Answer {
     let app = std::sync::Arc::clone(&context.app);
     // With a million leases, the page takes some milliseconds.
     let page = tokio::task::spawn_blocking(move || {
+        let deliveries = app.deliveries.figures(&app);
         let sources = Sources {
             cell: &app.cell,
             limiter: &app.rate,
@@ -65,6 +66,7 @@ pub(super) async fn metrics(context: Context) -> Answer {
             data: &app.data,
             scrub: app.scrub.figures(),
             ledger: app.settlement.figures(&app),
+            deliveries: &deliveries,
         };
         app.metrics.render(&sources)
     });

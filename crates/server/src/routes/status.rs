@@ -31,8 +31,8 @@ pub(super) async fn status(context: Context) -> Answer {
         journal_room_bytes: app.journal.room(),
     });
     let as_of = When(app.time());
-    let audit = status_of(app);
-    json(200, &app.now.read(|state| seen.shown(state, as_of, disk, audit)))
+    let (audit, deliveries) = (status_of(app), app.deliveries.summary());
+    json(200, &Status { deliveries, ..app.now.read(|state| seen.shown(state, as_of, disk, audit)) })
 }
 
 /// What was counted. Items are read in parts, so that publishing never waits long.
@@ -244,6 +244,7 @@ impl Seen {
             fences: self.fences.values().cloned().collect(),
             quarantines: quarantines.collect(),
             disk,
+            deliveries: None,
             audit,
         }
     }
