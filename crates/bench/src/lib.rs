@@ -62,7 +62,7 @@ const BENCHES: &[Bench] = &[
     #[cfg(feature = "http")]
     ("usage_records", http::usage_records),
     #[cfg(feature = "usage")]
-    ("usage books timeline", usage::usage),
+    ("usage. books timeline", usage::usage),
     // After the queries about usage, whose journal it continues.
     #[cfg(feature = "ledger")]
     ("ledger.close_month", ledger::close_month),
