@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test check acceptance mutants bench soak audit need-python need-promtool need-schemathesis need-api-client need-valgrind need-postgres need-peers need-ray
+.PHONY: demo test check acceptance mutants bench bench-usage-ids soak audit need-python need-promtool need-schemathesis need-api-client need-valgrind need-postgres need-peers need-ray
 
 CARGO ?= cargo
 ONLY ?=
@@ -99,6 +99,12 @@ need-valgrind:
 bench: need-postgres need-peers
 	$(CARGO) build --release --package leasehold-bench --features peers
 	$(TARGET)/release/leasehold-bench "$(ONLY)" $(TARGET)/bench.json
+
+# Usage records against as many remembered IDs as their goal says, without peers: rate, memory and restart. It takes about
+# twenty minutes and 12 GB of disk; IDS=2000000 is what `make bench` does. Writes target/bench-usage-ids.json.
+bench-usage-ids:
+	$(CARGO) build --release --package leasehold-bench --features http
+	LEASEHOLD_BENCH_USAGE_IDS=$(or $(IDS),50000000) $(TARGET)/release/leasehold-bench usage_records $(TARGET)/bench-usage-ids.json
 
 # The peer of the figures about HTTP and the ledger.
 need-postgres:

@@ -68,7 +68,7 @@ const BENCHES: &[Bench] = &[
     #[cfg(feature = "http")]
     ("deliver.memory", http::deliver_memory),
     #[cfg(feature = "usage")]
-    ("usage books timeline", usage::usage),
+    ("usage. books timeline", usage::usage),
     // After the queries about usage, whose journal it continues.
     #[cfg(feature = "ledger")]
     ("ledger.close_month", ledger::close_month),

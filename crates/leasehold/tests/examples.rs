@@ -1,143 +1,14 @@
 //! The examples of the document that asked for the billing of app runtimes, on the command line: from the registry to the
 //! invoice and the timeline. A core costs 0.002 EUR a second and a GPU 0.01, so that two hours of them are 14.40 and 72.00.
-//!
-//! The daemon runs in this process, because months have to pass; the commands are those of the built program.
 
-use leasehold_cell::ManualClock;
-use leasehold_model::{Instant, Span};
-use leasehold_server::config::Config;
-use leasehold_server::{Daemon, Start, UnprovedTail};
-use serde_json::Value;
-use std::process::Command;
-use std::sync::Arc;
-use tokio::sync::oneshot;
+#[path = "examples/months.rs"]
+mod months;
+#[path = "examples/site.rs"]
+mod site;
 
-/// 2026-01-31 21:20 in UTC.
-const BEGAN: Instant = Instant(1_769_894_400_000_000_000);
-const HOUR: u64 = 3600;
+use site::{Site, row};
+
 const STORY: &str = "7a0e1c52-90fd-4a51-8f7e-0a1f5c6b2d10";
-
-struct Site {
-    url: String,
-    token: String,
-    clock: Arc<ManualClock>,
-    stop: Option<oneshot::Sender<()>>,
-    served: Option<tokio::task::JoinHandle<Result<(), String>>>,
-    runtime: tokio::runtime::Runtime,
-    _folder: tempfile::TempDir,
-}
-
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _ = self.stop.take().expect("it runs").send(());
-        let served = self.served.take().expect("it runs");
-        self.runtime.block_on(served).expect("no panic").expect("the daemon stops");
-    }
-}
-
-impl Site {
-    /// A tenant `bio` with projects, and an app whose units have prices.
-    fn open(projects: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let clock = Arc::new(ManualClock::at(BEGAN));
-        let config = Config { data: folder.path().join("data"), listen: "127.0.0.1:0".into(), ..Config::default() };
-        let start = Start {
-            clock: Arc::clone(&clock) as Arc<_>,
-            accept_clock: false,
-            unproved_tail: UnprovedTail::Refuse,
-            new_operator_token: false,
-            on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
-        };
-        let daemon = Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
-        let token = std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token");
-        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-        let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
-        let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let (stop, stopped) = oneshot::channel::<()>();
-        let served = runtime.spawn(daemon.serve(listener, async {
-            let _ = stopped.await;
-        }));
-        let token = token.trim().to_owned();
-        let (stop, served) = (Some(stop), Some(served));
-        let site = Self { url, token, clock, stop, served, runtime, _folder: folder };
-        site.all(&["class create h100 --kind gpu", "class create core --kind cpu", "pool create main"]);
-        site.all(&["node create n1 --pool main --teardown immediate --class h100=8 --class core=64"]);
-        site.run("tenant create bio");
-        projects.iter().for_each(|project| drop(site.run(&format!("project create {project} --tenant bio"))));
-        for (unit, price) in [("job_hours", "0.25"), ("gpu_hours", "0.5"), ("uptime_hours", "1"), ("requests", "0.005")]
-        {
-            site.run(&format!("unit price {unit} {price}"));
-        }
-        let units = "--unit job_hours --unit gpu_hours --unit uptime_hours --unit requests";
-        site.run(&format!("app create app --origin third-party {units}"));
-        site
-    }
-
-    #[track_caller]
-    fn run(&self, line: &str) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_leasehold"))
-            .args(line.split_whitespace())
-            .env("LEASEHOLD_URL", &self.url)
-            .env("LEASEHOLD_TOKEN", &self.token)
-            .env("NO_COLOR", "1")
-            .output()
-            .expect("the program runs");
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(output.status.success(), "{line}\n{out}{err}");
-        out.into_owned()
-    }
-
-    #[track_caller]
-    fn json(&self, line: &str) -> Value {
-        serde_json::from_str(&self.run(&format!("{line} --json"))).expect("JSON")
-    }
-
-    fn all(&self, lines: &[&str]) {
-        lines.iter().for_each(|line| drop(self.run(line)));
-    }
-
-    fn instance(&self, project: &str, more: &str) {
-        self.run(&format!("app-instance create rt --tenant bio --project {project} --app app {more}"));
-    }
-
-    /// Holds something for two hours.
-    fn hold(&self, project: &str, what: &str) {
-        self.run(&format!("lease request --tenant bio --project {project} --ttl 2h --app-instance rt {what}"));
-    }
-
-    /// Two hours later the runtime reports usage from 21:30 to 22:30.
-    fn report(&self, project: &str, unit: &str, quantity: &str, more: &str) -> String {
-        self.run(&format!(
-            "usage-record report rt --id {project}-{unit}-{quantity} --tenant bio --project {project} --unit {unit} \
-             --quantity {quantity} --from 2026-01-31T21:30:00Z --to 2026-01-31T22:30:00Z --correlation {STORY} {more}"
-        ))
-    }
-
-    fn pass(&self, hours: u64) {
-        self.clock.advance(Span::from_secs(hours * HOUR));
-        // Something is recorded at this time, so that everything before it is known.
-        self.run("tenant set bio --accounting-tag passed");
-        self.run("ledger settle");
-    }
-
-    /// Closes the month, and shows the invoice of the tenant and the story.
-    fn bill(&self, tenant: &str) -> (String, String) {
-        if self.json("period show 2026-01")["state"] != "closed" {
-            self.pass(4);
-            self.run("period close 2026-01 --yes");
-        }
-        let list = self.json(&format!("invoice list --tenant {tenant}"));
-        let number = list["invoices"][0]["number"].as_str().expect("a number").to_owned();
-        (self.run(&format!("invoice show {number}")), self.run(&format!("timeline {STORY}")))
-    }
-}
-
-/// The rows of a table that have all of these words.
-#[track_caller]
-fn row(text: &str, words: &[&str]) {
-    let found = text.lines().any(|line| words.iter().all(|word| line.contains(word)));
-    assert!(found, "no row with {words:?} in\n{text}");
-}
 
 #[test]
 fn slurm_of_a_project() {
@@ -264,6 +135,32 @@ fn platform_managed_inference() {
     row(&invoice, &["map", "share", "14.400000"]);
     row(&invoice, &["total", "15.400000"]);
     row(&story, &["invoice.issued"]);
+}
+
+/// The overhead (57.60) is divided by quota: `chat` may make 2000 requests in a month and `map` of another tenant 1000.
+#[test]
+fn platform_overhead_by_quota() {
+    let site = Site::open(&["ops", "chat"]);
+    site.all(&["tenant create geo", "project create map --tenant geo"]);
+    site.instance("ops", "--backend serving --mode platform-managed");
+    site.hold("ops", "--cpu 4 --control-plane");
+    site.run("entitlement set requests --project chat --tenant bio --hard 2000");
+    site.run("entitlement set requests --project map --tenant geo --hard 1000");
+    site.run("sharing set app --tenant bio --app-instance rt --method by-quota --unit requests");
+    site.pass(2);
+    site.report("chat", "requests", "200", "");
+    let (invoice, _) = site.bill("bio");
+    row(&invoice, &["chat", "requests", "1.000000"]);
+    row(&invoice, &["chat", "share", "38.400000"]);
+    row(&invoice, &["ops", "share", "-57.600000"]);
+    row(&invoice, &["total", "39.400000"]);
+    let (invoice, _) = site.bill("geo");
+    row(&invoice, &["map", "share", "19.200000"]);
+    row(&invoice, &["total", "19.200000"]);
+    let shares = site.json("sharing shares --month 2026-01");
+    let of_map = shares["shares"].as_array().expect("shares").iter().find(|one| one["project"] == "map");
+    let entry = of_map.expect("a share")["entry"].as_str().expect("an entry").to_owned();
+    row(&site.run(&format!("ledger explain {entry}")), &["57.600000 EUR × 1000 / 3000", "19.200000"]);
 }
 
 #[test]

@@ -5,10 +5,12 @@
 
 mod allowed;
 mod markdown;
+mod named_tests;
 mod rust;
 
 pub use allowed::{check_allowed, counts_of};
 pub use markdown::{Fenced, anchors, code_blocks, inline_code, is_too_long, links, prose};
+pub use named_tests::{NamedTest, named_tests, tests_in};
 pub use rust::catch_alls;
 
 use std::fs;

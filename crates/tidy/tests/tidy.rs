@@ -2,7 +2,8 @@
 //! name only what is there.
 
 use leasehold_tidy::{
-    all_files, anchors, catch_alls, check_allowed, counts_of, files, inline_code, is_too_long, links, prose, read,
+    all_files, anchors, catch_alls, check_allowed, counts_of, files, inline_code, is_too_long, links, named_tests,
+    prose, read, root,
 };
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -44,7 +45,7 @@ fn links_lead_somewhere() {
             }
             let (path, anchor) = target.split_once('#').map_or((&*target, None), |(path, anchor)| (path, Some(anchor)));
             let cited = if path.is_empty() { PathBuf::from(&page) } else { beside(&page, path) };
-            if !leasehold_tidy::root().join(&cited).exists() {
+            if !root().join(&cited).exists() {
                 wrong.push(format!("{page}:{line}: there is no {}", cited.display()));
             } else if let Some(anchor) = anchor.filter(|_| cited.extension().is_some_and(|kind| kind == "md"))
                 && !anchors(&read(&cited.to_string_lossy())).contains(anchor)
@@ -92,6 +93,21 @@ fn paths_in_prose_exist() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every test that a table of proofs names is there: in the file that is said, under that name.
+#[test]
+fn proofs_are_tests() {
+    let (mut wrong, mut functions) = (Vec::new(), 0);
+    for page in files("md") {
+        for test in named_tests(&read(&page)).into_iter().flatten() {
+            functions += usize::from(test.function.is_some());
+            let source = test.file.as_deref().filter(|file| root().join(file).is_file()).map(read);
+            wrong.extend(test.wrong(source.as_deref()).map(|why| format!("{page}:{}: {why}", test.line)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(functions > 50, "only {functions} tests are named: are the tables still read?");
 }
 
 /// Whether a word looks like a file or folder of this repository: source by its ending, all else by where it lies.

@@ -1,8 +1,8 @@
 //! Usage records in batches, with their IDs checked against those that are remembered; what the memory of the daemon
 //! grows by, and how long it takes to start again.
 //!
-//! `make bench` remembers two million IDs, so that it stays short. `LEASEHOLD_BENCH_USAGE_IDS=50000000` remembers as many
-//! as the goal says, which takes a quarter of an hour and 12 GB of disk.
+//! `make bench` remembers two million IDs, so that it stays short. `make bench-usage-ids` remembers as many as the goal
+//! says, which takes a quarter of an hour and 12 GB of disk.
 
 use super::child::{Served, note_resident};
 use super::load::{self, Client, Until};
@@ -21,11 +21,15 @@ use leasehold_model::{
 };
 use leasehold_server::Daemon;
 use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant as Stopwatch};
 
 const RECORDS: u64 = 1000;
 const CONNECTIONS: u64 = 8;
 const TENANTS: u32 = 100;
+
+/// Batches that were sent again because the books were behind.
+static BEHIND: AtomicU64 = AtomicU64::new(0);
 
 fn ids() -> u64 {
     let asked = std::env::var("LEASEHOLD_BENCH_USAGE_IDS").ok();
@@ -98,10 +102,22 @@ struct Gateway {
     connection: u64,
     sent: u64,
     at: String,
+    /// The last batch was not accepted as a whole, because the books were behind: it is sent again, as a client does.
+    /// What was recorded of it is not recorded twice.
+    is_sent_again: bool,
+}
+
+impl Gateway {
+    fn new(token: &str, connection: u64, at: &str) -> Self {
+        Self { token: token.to_owned(), connection, sent: 0, at: at.to_owned(), is_sent_again: false }
+    }
 }
 
 impl Client for Gateway {
     fn next(&mut self, out: &mut Vec<u8>) {
+        if std::mem::take(&mut self.is_sent_again) {
+            self.sent -= 1;
+        }
         let mut body = String::with_capacity(420 * RECORDS as usize);
         body.push_str(r#"{"records":["#);
         for n in 0..RECORDS {
@@ -120,10 +136,15 @@ impl Client for Gateway {
     }
 
     fn take(&mut self, status: u16, body: &[u8]) -> u64 {
-        let text = || String::from_utf8_lossy(&body[..body.len().min(500)]).into_owned();
-        assert_eq!(status, 200, "{}", text());
-        assert!(is_accepted(body), "{}", text());
-        RECORDS
+        if status == 200 && is_accepted(body) {
+            return RECORDS;
+        }
+        let text = String::from_utf8_lossy(body);
+        let said = || text.chars().take(500).collect::<String>();
+        assert!([200, 503].contains(&status) && text.contains("books_behind"), "{status} {}", said());
+        BEHIND.fetch_add(1, Ordering::Relaxed);
+        self.is_sent_again = true;
+        0
     }
 }
 
@@ -149,8 +170,7 @@ pub(crate) fn run() -> Vec<Outcome> {
     eprintln!("  usage: the books have them after {:.0} s", began.elapsed().as_secs_f64());
     let (before, remembering) = (served.resident_before(), served.resident_bytes());
     let load = |seed: u64, batches: u64| {
-        let gateway =
-            |n: u64| Gateway { token: served.token.clone(), connection: seed * 100 + n, sent: 0, at: at.clone() };
+        let gateway = |n: u64| Gateway::new(&served.token, seed * 100 + n, &at);
         load::run(served.address(), (0..CONNECTIONS).map(gateway).collect(), Until::Answered(batches))
     };
     load(0, 10);
@@ -178,8 +198,9 @@ pub(crate) fn run() -> Vec<Outcome> {
     let accepting = started.elapsed();
     eprintln!("  usage: restarted in {restart:.1?}, usage is accepted after {accepting:.1?}");
     let remembered = format!("{} IDs remembered", ids());
+    let behind = format!("{remembered}; {} batches sent again, with the books behind", BEHIND.load(Ordering::Relaxed));
     vec![
-        Outcome::at_least("usage_records.rate", best, "1/s", ">= 50000", 50_000.0).note(remembered.clone()),
+        Outcome::at_least("usage_records.rate", best, "1/s", ">= 50000", 50_000.0).note(behind),
         Outcome::at_most("usage_records.memory", mib(remembering - before), "MiB", "< 200", 200.0)
             .note(format!("{remembered}; {:.0} MiB in all after the load", mib(resident))),
         Outcome::at_most("usage_records.restart", accepting.as_secs_f64(), "s", "<= 5", 5.0).note(remembered),
@@ -191,7 +212,7 @@ fn wait_until_accepted(served: &Served, connection: u64, at: &str) {
     let deadline = Stopwatch::now() + Duration::from_secs(600);
     loop {
         // The same again and again: they are accepted once.
-        let mut gateway = Gateway { token: served.token.clone(), connection, sent: 0, at: at.to_owned() };
+        let mut gateway = Gateway::new(&served.token, connection, at);
         let mut request = Vec::new();
         gateway.next(&mut request);
         let (status, body) = super::fetch::fetch(served, &request);
