@@ -43,6 +43,24 @@ impl Ledger {
         (invoice, file)
     }
 
+    /// Every invoice of January follows from its proof, as the payer checks it.
+    pub(crate) async fn prove_january(&self) {
+        settled(&self.world).await;
+        let trust = self.trust().await;
+        let listed = self.get("/api/v1/invoices?month=2026-01").await;
+        for invoice in listed["invoices"].as_array().expect("a list") {
+            let number = invoice["number"].as_str().expect("text");
+            let path = format!("{}/api/v1/invoices/{number}/proof", self.world.url);
+            let answer = self.world.client().get(path).bearer_auth(&self.world.operator).send().await.expect("an answer");
+            let (status, file) = (answer.status(), answer.bytes().await.expect("a file"));
+            assert_eq!(status, 200, "{number}: {}", String::from_utf8_lossy(&file));
+            let judged = verify_invoice(&file, &[], &trust).expect("a proof");
+            assert!(judged.is_proved(), "{number}: {}", explain(&judged));
+            let (_, issued) = judged.checked.report.invoice.as_ref().expect("it is proved");
+            assert_eq!(json!(issued.total.to_string()), invoice["total"], "{number}");
+        }
+    }
+
     pub(crate) async fn trust(&self) -> Trust {
         Trust::new(key(&self.world).await)
     }
