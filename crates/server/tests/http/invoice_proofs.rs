@@ -107,7 +107,8 @@ async fn each_tenant_proves_its_invoice_and_sees_no_other() {
     ledger.world.stop().await;
 }
 
-/// A lease runs over the end of January. The file of February proves its second part, and fits to that of January.
+/// A lease runs over the end of January. The file of February proves its second part, and fits to that of January. With
+/// LEASEHOLD_KEEP_PROOFS the files are kept in that directory: those of `verify/tests/proofs` were made so.
 #[tokio::test]
 async fn months_fit_together() {
     let ledger = Ledger::open().await;
@@ -128,6 +129,12 @@ async fn months_fit_together() {
     // Four GPUs for 2 h 20 min of February, at 36.00 an hour.
     let lines: Vec<_> = judged.checked.report.lines.iter().map(|line| line.posted.to_string()).collect();
     assert_eq!(lines, ["336.000000"]);
+    if let Some(folder) = std::env::var_os("LEASEHOLD_KEEP_PROOFS").map(std::path::PathBuf::from) {
+        let trust = trust.to_text().into_bytes();
+        for (name, bytes) in [("january.proof", &january), ("february.proof", &february), ("payer.trust", &trust)] {
+            std::fs::write(folder.join(name), bytes).expect("the file is written");
+        }
+    }
     // The files are not earlier ones the other way round.
     let judged = verify_invoice(&january, std::slice::from_ref(&february), &trust).expect("proofs");
     assert!(!judged.is_proved());

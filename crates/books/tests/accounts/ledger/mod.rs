@@ -9,6 +9,7 @@ mod directed;
 mod directed_usage;
 mod evidence;
 mod file_changes;
+mod foreign;
 mod nonsense;
 mod proof_files;
 mod proof_journal;

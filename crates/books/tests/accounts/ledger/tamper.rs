@@ -7,7 +7,6 @@ use leasehold_model::body::{InvoiceIssued, LedgerPosted, Renewal, Renewed, Tenan
 use leasehold_model::ledger::InvoiceSeries;
 use leasehold_model::rate::{Charge, Charges, Decimal};
 use leasehold_model::{Body, Identity, Instant, LeaseNo, Priority, Record, Residual, Span, Steps, TenantNo};
-use smallvec::SmallVec;
 
 /// Where a change has to be noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,8 +140,8 @@ fn add_renewal(evidence: &mut Evidence) -> bool {
         });
         let (record, granted) = granted.last()?;
         let expires_at = record.stamp.saturating_add(granted.ttl).saturating_add(Span::from_secs(86_400));
-        let renewal = Renewal { lease: granted.first_lease, expires_at };
-        Some((record.identity.clone(), Body::Renewed(Renewed { renewals: SmallVec::from_buf([renewal]) })))
+        let renewal = Renewal { lease: granted.first_lease, expires_at, activity: None };
+        Some((record.identity.clone(), Body::Renewed(Renewed { renewals: [renewal].into_iter().collect() })))
     })
 }
 fn is_common(record: &Record) -> bool {

@@ -185,8 +185,8 @@ pub(super) const SHARE_CHANGES: &[Change] = &[
         let is_booked = shares(e).iter().any(|(_, shared)| shared.booked != Steps::ZERO);
         is_booked
             && in_policies(e, |put| match &mut put.sharing {
-                Some(Sharing { entries: entries @ true, basis }) if *basis != SharingBasis::Owner => {
-                    *entries = false;
+                Some(sharing) if sharing.entries && sharing.basis != SharingBasis::Owner => {
+                    sharing.entries = false;
                     true
                 }
                 _ => false,
