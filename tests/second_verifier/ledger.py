@@ -11,7 +11,7 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import Any, Container, Iterable, Optional
 
-from lists import signed_bytes, some, varint
+from lists import instant, signed_bytes, some, text, varint
 from records import RESIDUAL, STEP, LineKey, Sealed, fraction, month_of
 from usage import Payer, Prices, Usage
 from verify import sha256
@@ -21,7 +21,6 @@ NO_DECIMALS = set("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF X
 THREE_DECIMALS = set("BHD IQD JOD KWD LYD OMR TND".split())
 FOUR_DECIMALS = {"CLF", "UYW"}
 RECEIVABLE, REVENUE, REVENUE_OF_UNIT = 1, 4, 12
-NOT_BILLABLE = 8
 POSTED, CORRECTED, ADJUSTED, SHARED = 141, 143, 144, 175
 
 
@@ -32,6 +31,15 @@ class Wrong(Exception):
                  found: Any = None) -> None:
         super().__init__(sentence)
         self.code, self.place, self.sentence, self.expected, self.found = code, place, sentence, expected, found
+
+
+def line_place(payer: int, key: LineKey) -> tuple[str, str]:
+    """A line by its payer and its key, as it is encoded."""
+    raw = (instant(key.hour) + varint(key.project) + varint(key.pool) + bytes([key.item[0]]) + varint(key.item[1])
+           + bytes([key.priority, key.priced]) + some(key.tag or None, text)
+           + b"".join(some(None if n < 0 else n, varint) for n in (key.instance, key.attachment))
+           + bytes([key.control]) + some(None if key.price < 0 else key.price, varint))
+    return "line", f"{payer} {raw.hex()}"
 
 
 def half_even(value: Fraction) -> int:
@@ -88,13 +96,12 @@ class Books:
         self.corrected: set[tuple[int, int]] = set()
         self.unchecked: list[str] = []
         self.wrong: list[tuple[str, Wrong]] = []  # by currency
-        self.shares: dict[tuple, list[Sealed]] = defaultdict(list)
 
     def fail(self, r: Sealed, code: str, sentence: str, expected: Any = None, found: Any = None,
              line: Optional[LineKey] = None, entry: Optional[int] = None) -> None:
         """What is wrong is collected: the entries after it continue from what the record says."""
         where = f"record {r.sequence} ({r.name})" + (f", {line.words()}" if line else "")
-        place = ("line", f"{r.project} {line.hour}") if line else (
+        place = line_place(r.project, line) if line else (
             "record", str(r.sequence)) if entry is None else ("entry", f"entry-{r.sequence}-{entry}")
         self.wrong.append((r.body["currency"], Wrong(code, place, f"{where}: {sentence}", expected, found)))
 
@@ -102,7 +109,6 @@ class Books:
         if r.kind not in (POSTED, CORRECTED, ADJUSTED, SHARED):
             return
         if r.project is None:
-            self.fail(r, "no_payer", "an entry without a project in its head")
             return
         payer = (r.project, r.body["currency"])
         last, residual = self.payers.get(payer, (None, 0))
@@ -196,28 +202,7 @@ class Books:
         self.unchecked.append(f"record {r.sequence} was booked by hand: {r.body['reason']!r}")
 
     def share(self, r: Sealed, payer: Payer, _residual: int, _prices: Prices) -> None:
-        b = r.body
-        if b["method"] == NOT_BILLABLE:
-            expected = (0, 0, 0, -b["pool"])
-            found = (b["weight"], b["weights"], b["share"], b["booked"])
-            if payer[0] != b["owner"] or found != expected:
-                self.fail(r, "wrong_share", "a control plane that is not billable credits its whole pool", expected,
-                          found)
-        else:
-            self.divided(r, payer[0] == b["owner"])
-        self.shares[b["instance"], b["month"], b["currency"]].append(r)
-
-    def divided(self, r: Sealed, is_owner: bool) -> None:
-        b = r.body
-        if b["weight"] > b["weights"]:
-            self.fail(r, "wrong_share", "its weight is above the sum of the weights", b["weights"], b["weight"])
-        if not is_owner:  # the owner's share also has what is left of those that are gone
-            low = abs(b["pool"]) * b["weight"] // b["weights"] if b["weights"] else 0
-            if abs(b["share"]) not in (low, low + 1) or b["share"] * b["pool"] < 0:
-                self.fail(r, "wrong_share", "its share is not its part of the pool in whole steps", low, b["share"])
-        booked = b["share"] - b["pool"] if is_owner else b["share"]
-        if b["booked"] not in (0, booked):
-            self.fail(r, "wrong_share", "another amount follows from share and pool", booked, b["booked"])
+        """Its amount is judged with the other shares of its app instance."""
 
     def posted(self, months: Container[int], window: tuple[int, int]) -> Usage:
         """Usage that settlements posted into these months for hours of the window."""
@@ -229,47 +214,25 @@ class Books:
                         out[(r.project, r.body["currency"]), key] += usage
         return out
 
-    def check_pools(self, of: int, own_projects: Iterable[int], own_instances: Container[int] = ()) -> None:
-        """Where the owner is of this tenant, its pool is what was posted for the control plane in the month.
-
-        Shares of the month before can lie in the range, too: what they divide is in the file of that month.
-        """
-        own = set(own_projects)
-        for (instance, month, currency), records in self.shares.items():
-            if month != of:
-                continue
-            owner = records[0].body["owner"]
-            mine = [r for r in records if r.project == owner]
-            if not mine:
-                self.unchecked.append(f"shares of app instance {instance}: its owner is of another tenant, so pool and "
-                                      "sum of weights are as stated")
-                continue
-            pool = self.pool_of(instance, owner, month, currency)
-            for r in records:
-                if r.body["pool"] != pool:
-                    self.fail(r, "wrong_pool", f"what was posted for the control plane of app instance {instance} is "
-                              f"{money(pool, currency)}", pool, r.body["pool"])
-            shares = sum(r.body["share"] for r in records)
-            if instance in own_instances and mine[0].body["method"] != NOT_BILLABLE and shares != pool:
-                self.fail(mine[0], "wrong_share", "the shares do not add up to the pool", pool, shares)
-            if all(r.project in own for r in records) and mine[0].body["method"] != NOT_BILLABLE:
-                self.unchecked.append(f"shares of app instance {instance}: weights are as stated")
-
-    def pool_of(self, instance: int, owner: int, month: int, currency: str) -> int:
-        total = 0
+    def pools(self, month: int, currency: str) -> dict[tuple[int, int], int]:
+        """What control planes cost in a month, by app instance and payer."""
+        out: dict[tuple[int, int], int] = defaultdict(int)
         for r in self.by_record:
             b = r.body
-            if r.project != owner or b["currency"] != currency or b["month"] != month:
+            if b["currency"] != currency or b["month"] != month:
                 continue
             if r.kind == POSTED:
-                total += sum(posted for key, _, _, posted in b["lines"] if in_pool(key, instance, month))
-            elif r.kind == CORRECTED and b["line"] and in_pool(b["line"][0], instance, month):
-                total += receivable(b["reversal"] + b["replacement"], owner) + b["rounding"]
-        return total
+                for key, _, _, posted in b["lines"]:
+                    if in_pool(key, month):
+                        out[key.instance, r.project] += posted
+            elif r.kind == CORRECTED and b["line"] and in_pool(b["line"][0], month):
+                amount = receivable(b["reversal"] + b["replacement"], r.project) + b["rounding"]
+                out[b["line"][0].instance, r.project] += amount
+        return out
 
 
-def in_pool(key: LineKey, instance: int, month: int) -> bool:
-    return key.control and key.instance == instance and month_of(key.hour) == month
+def in_pool(key: LineKey, month: int) -> bool:
+    return key.control and key.instance >= 0 and month_of(key.hour) == month
 
 
 # ---------------------------------------------------------------- the invoice

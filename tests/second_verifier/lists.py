@@ -15,6 +15,9 @@ from records import KINDS, Sealed, currency, residual, signed
 from verify import Malformed, Reader, option, seq
 
 HELD, TEARING, FENCED, CLOSED = 1, 2, 3, 0
+Instance = tuple[int, str, int]  # app, name, owner
+Scope = tuple[int, int, int]  # app, tenant, app instance; -1 for none
+Limit = tuple[int, int, int]  # project, app instance or -1, unit
 NOT_ENDED, PLAIN, PREEMPTED, OWN_REQUEST, NODE_LOST, FAILED_START = range(6)
 REVOKED_PLAIN, REVOKED_PREEMPTED, REVOKED_EARLIER_RULES, REVOKED_OWN, REVOKED_LOST = range(1, 6)
 GUARANTEED = 3
@@ -45,6 +48,14 @@ def some(value: Any, write: Callable[[Any], bytes]) -> bytes:
 
 def instant(n: int) -> bytes:
     return n.to_bytes(8, "little")
+
+
+def scaled(n: int) -> bytes:
+    """In the coarsest unit that is exact; zero in the first."""
+    for unit, size in enumerate((10**9, 10**6, 10**3, 1)):
+        if n % size == 0:
+            return varint(n // size * 4 + unit)
+    raise AssertionError("every number is a multiple of one")
 
 
 def signed_bytes(n: int) -> bytes:
@@ -113,7 +124,8 @@ class Common:
     units: dict[int, tuple] = field(default_factory=dict)
     prices: dict[int, tuple] = field(default_factory=dict)
     apps: dict[int, str] = field(default_factory=dict)
-    instances: dict[int, tuple[int, str]] = field(default_factory=dict)  # app, name
+    instances: dict[int, Instance] = field(default_factory=dict)
+    sharing: dict[Scope, tuple[dict, bytes]] = field(default_factory=dict)
 
     @classmethod
     def parse(cls, raw: bytes) -> "Common":
@@ -126,7 +138,7 @@ class Common:
                 {row[0][0]: row for row in sorted_list(body_of(24), lambda row: row[0][0])(r)},
                 {row[0]["unit"]: row for row in sorted_list(body_of(160), lambda row: row[0]["unit"])(r)},
                 {row[0]["number"]: row for row in sorted_list(body_of(161), lambda row: row[0]["number"])(r)},
-                dict(sorted_list(seq(v.V64, v.TEXT), first)(r)), read_instances(r))
+                dict(sorted_list(seq(v.V64, v.TEXT), first)(r)), read_instances(r), read_sharing(r))
         return whole(raw, read)
 
     def encode(self) -> bytes:
@@ -136,7 +148,7 @@ class Common:
                 + counted(varint(len(raw)) + raw for _, (_, raw) in sorted(self.cards.items()))
                 + b"".join(counted(raw for _, (_, raw) in sorted(t.items()))
                            for t in (self.policies, self.units, self.prices))
-                + names(self.apps) + write_instances(self.instances))
+                + names(self.apps) + write_instances(self.instances) + write_sharing(self.sharing))
 
     def fold(self, r: Sealed) -> None:
         b = r.body
@@ -160,10 +172,14 @@ class Common:
             self.apps[b["app"]] = b["slug"]
         elif r.kind == 163:
             self.apps.pop(b["app"], None)
+            drop(self.sharing, lambda scope: scope[0] == b["app"])
         elif r.kind == 164:
-            self.instances[b["instance"]] = (b["app"], b["name"])
+            self.instances[b["instance"]] = (b["app"], b["name"], b["project"])
         elif r.kind == 165:
             self.instances.pop(b["instance"], None)
+            drop(self.sharing, lambda scope: scope[2] == b["instance"])
+        elif r.kind == 174:
+            self.sharing[scope_of(b)] = (b, r.raw_body)
         elif r.kind == 140:
             self.opened = b["from"]
 
@@ -175,19 +191,49 @@ PLATFORM = 3
 def is_common(r: Sealed, common: Common) -> bool:
     if r.kind == 164:
         return r.body["scope"] == PLATFORM
-    return r.kind in COMMON_KINDS or r.kind == 165 and r.body["instance"] in common.instances
+    if r.kind == 174 and r.body["tenant"] is None:
+        return True
+    return r.kind in COMMON_KINDS or r.kind in (165, 174) and r.body["instance"] in common.instances
 
 
 def names(table: dict[int, str]) -> bytes:
     return counted(varint(k) + text(t) for k, t in sorted(table.items()))
 
 
-def read_instances(r: Reader) -> dict[int, tuple[int, str]]:
-    return {i: (app, name) for i, app, name in sorted_list(seq(v.V64, v.V64, v.TEXT), first)(r)}
+def read_instances(r: Reader) -> dict[int, Instance]:
+    return {i: tuple(rest) for i, *rest in sorted_list(seq(v.V64, v.V64, v.TEXT, v.PROJECT), first)(r)}
 
 
-def write_instances(table: dict[int, tuple[int, str]]) -> bytes:
-    return counted(varint(i) + varint(app) + text(name) for i, (app, name) in sorted(table.items()))
+def write_instances(table: dict[int, Instance]) -> bytes:
+    return counted(varint(i) + varint(app) + text(name) + varint(project)
+                   for i, (app, name, project) in sorted(table.items()))
+
+
+def scope_of(b: dict) -> Scope:
+    """What a sharing policy is about: app, tenant, app instance; -1 for none, so that none comes first."""
+    return (b["app"], *(-1 if b[name] is None else b[name] for name in ("tenant", "instance")))
+
+
+def read_sharing(r: Reader) -> dict[Scope, tuple[dict, bytes]]:
+    return {scope_of(row[0]): row for row in sorted_list(body_of(174), lambda row: scope_of(row[0]))(r)}
+
+
+def write_sharing(table: dict[Scope, tuple[dict, bytes]]) -> bytes:
+    return counted(raw for _, (_, raw) in sorted(table.items()))
+
+
+def read_limit(r: Reader) -> tuple[Limit, int]:
+    project, instance, unit, hard = seq(v.PROJECT, option(v.V64), v.V64, v.AMOUNT)(r)
+    return (project, -1 if instance is None else instance, unit), hard
+
+
+def write_limit(of: Limit, hard: int) -> bytes:
+    return (varint(of[0]) + some(None if of[1] < 0 else of[1], varint) + varint(of[2]) + scaled(hard))
+
+
+def drop(table: dict, fits: Callable[[Any], bool]) -> None:
+    for key in [key for key in table if fits(key)]:
+        del table[key]
 
 
 @dataclass
@@ -306,8 +352,10 @@ class Tenant:
     name: Optional[str] = None
     tag: Optional[str] = None
     projects: dict[int, str] = field(default_factory=dict)
-    instances: dict[int, tuple[int, str]] = field(default_factory=dict)
+    instances: dict[int, Instance] = field(default_factory=dict)
     taxes: dict[int, int] = field(default_factory=dict)
+    sharing: dict[Scope, tuple[dict, bytes]] = field(default_factory=dict)
+    limits: dict[Limit, int] = field(default_factory=dict)
     leases: dict[int, Lease] = field(default_factory=dict)  # also closed ones; `open_leases` are in the list
     claims: dict[int, Claim] = field(default_factory=dict)  # by node, not released
     attempts: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -324,12 +372,13 @@ class Tenant:
             projects = dict(sorted_list(seq(v.PROJECT, v.TEXT), first)(r))
             instances = read_instances(r)
             taxes = dict(sorted_list(seq(v.V32, v.V64), first)(r))
+            sharing, limits = read_sharing(r), dict(sorted_list(read_limit, first)(r))
             leases = {x.number: x for x in sorted_list(read_lease, lambda x: x.number)(r)}
             claims = {x.node: x for x in sorted_list(read_claim, lambda x: x.node)(r)}
             attempts = {a: (f, n) for a, f, n in sorted_list(seq(v.V64, v.V64, v.V32), first)(r)}
             payers = {row[:2]: row[2:] for row in
                       sorted_list(seq(v.PROJECT, currency, v.V64, residual), lambda row: row[:2])(r)}
-            return cls(number, name, tag, projects, instances, taxes, leases, claims, attempts, payers)
+            return cls(number, name, tag, projects, instances, taxes, sharing, limits, leases, claims, attempts, payers)
         return whole(raw, read)
 
     def open_leases(self) -> list[Lease]:
@@ -339,6 +388,8 @@ class Tenant:
         return (varint(self.number) + some(self.name, text) + some(self.tag, text) + names(self.projects)
                 + write_instances(self.instances)
                 + counted(varint(m) + varint(rate) for m, rate in sorted(self.taxes.items()))
+                + write_sharing(self.sharing)
+                + counted(write_limit(of, hard) for of, hard in sorted(self.limits.items()))
                 + counted(x.encode() for x in self.open_leases())
                 + counted(x.encode() for _, x in sorted(self.claims.items()))
                 + counted(varint(a) + varint(f) + varint(n) for a, (f, n) in sorted(self.attempts.items()))
@@ -352,11 +403,13 @@ class Tenant:
         if handler is not None:
             handler(self, r, r.body, nodes)
 
-    def each(self, numbers: Iterable[int], r: Sealed) -> Iterable[Lease]:
+    def each(self, numbers: Iterable[int], r: Sealed, phase: int = HELD) -> Iterable[Lease]:
         for n in numbers:
             lease = self.leases.get(n)
-            if lease is None:
-                raise Malformed(f"{r.name} names lease {n}, which is neither in the list nor granted since")
+            if lease is None or lease.phase == CLOSED:
+                raise Malformed(f"{r.name} names lease {n}, which is not open")
+            if lease.phase != phase:
+                raise Malformed(f"{r.name} names lease {n} in another phase than it should be")
             yield lease
 
     def tenant_put(self, r: Sealed, b: Any, _: Nodes) -> None:
@@ -367,12 +420,32 @@ class Tenant:
 
     def project_deleted(self, r: Sealed, b: Any, _: Nodes) -> None:
         self.projects.pop(b[0], None)
+        drop(self.limits, lambda of: of[0] == b[0])
 
     def instance_put(self, r: Sealed, b: Any, _: Nodes) -> None:
-        self.instances[b["instance"]] = (b["app"], b["name"])
+        self.instances[b["instance"]] = (b["app"], b["name"], b["project"])
 
     def instance_deleted(self, r: Sealed, b: Any, _: Nodes) -> None:
         self.instances.pop(b["instance"], None)
+        drop(self.sharing, lambda scope: scope[2] == b["instance"])
+        drop(self.limits, lambda of: of[1] == b["instance"])
+
+    def sharing_put(self, r: Sealed, b: Any, _: Nodes) -> None:
+        self.sharing[scope_of(b)] = (b, r.raw_body)
+
+    def limit(self, r: Sealed, b: Any, _: Nodes) -> None:
+        if b["project"] is not None:
+            of = (b["project"], -1 if b["instance"] is None else b["instance"], b["unit"])
+            self.limits.pop(of, None)
+            if b.get("hard") is not None:
+                self.limits[of] = b["hard"]
+
+    def common_changed(self, r: Sealed) -> None:
+        """What goes with an app, or with an app instance of the platform."""
+        if r.kind == 163:
+            drop(self.sharing, lambda scope: scope[0] == r.body["app"])
+        elif r.kind == 165:
+            drop(self.limits, lambda of: of[1] == r.body["instance"])
 
     def tax_put(self, r: Sealed, b: Any, _: Nodes) -> None:
         self.taxes[b["from"]] = b["rate"]
@@ -380,6 +453,12 @@ class Tenant:
     def granted(self, r: Sealed, b: Any, _: Nodes) -> None:
         (number, node, pool, ttl, prio, rules, members), flags, rest = b
         present = dict(zip([i for i in range(13) if flags >> i & 1], rest))
+        if r.project is None:
+            raise Malformed("a grant without a project")
+        if r.stamp + ttl >= 1 << 64 or number + len(members) >= 1 << 64:
+            raise Malformed("a grant with a deadline beyond all time, or of more leases than there are numbers")
+        if any(n in self.leases and self.leases[n].phase != CLOSED for n in range(number, number + len(members))):
+            raise Malformed("it grants a lease that is open")
         priced = GUARANTEED if flags & 1 and rules >= PRICED_BY_FLAG else prio[0]
         for i, (cls, quanta, _devices) in enumerate(members):
             self.leases[number + i] = Lease(
@@ -416,15 +495,15 @@ class Tenant:
             lease.end(r.effective, b[2], lease.teardown_ending(r.parts.get(5, (None,))[0]))
 
     def torn_down(self, r: Sealed, b: Any, _: Nodes) -> None:
-        for lease in self.each(b[1], r):
+        for lease in self.each(b[1], r, TEARING):
             lease.phase = CLOSED
 
     def fenced(self, r: Sealed, b: Any, _: Nodes) -> None:
-        for lease in self.each(b[0], r):
+        for lease in self.each(b[0], r, TEARING):
             lease.phase, lease.fenced_from = FENCED, r.effective
 
     def unfenced(self, r: Sealed, b: Any, _: Nodes) -> None:
-        for lease in self.each(b[0], r):
+        for lease in self.each(b[0], r, FENCED):
             lease.phase, lease.unfenced_at = CLOSED, r.stamp
 
     def end_corrected(self, r: Sealed, b: Any, _: Nodes) -> None:
@@ -433,6 +512,8 @@ class Tenant:
             if lease is None:
                 self.unknown_leases.add(n)
                 continue
+            if lease.phase == HELD:
+                raise Malformed(f"it corrects the end of lease {n}, which is held")
             if lease.uncorrected is None:
                 lease.uncorrected = lease.to
             lease.to = max(min(lease.to, r.effective), lease.start)
@@ -464,6 +545,8 @@ class Tenant:
         for node in b[0]:
             if (r.sequence, node) not in nodes.claimed:
                 raise Malformed(f"node {node}, which the tenant claimed, is not in the list of claimed nodes")
+            if node in self.claims or r.project is None:
+                raise Malformed(f"node {node} is claimed twice, or by no project")
             pool, capacity = nodes.claimed[r.sequence, node]
             self.claims[node] = Claim(node, r.sequence, r.project, pool, self.tag, r.stamp, list(capacity))
 
@@ -477,6 +560,7 @@ class Tenant:
 
     def claim_corrected(self, r: Sealed, b: Any, _: Nodes) -> None:
         _loss, node, sequence = b
+        self.last_seen.append(r.effective)
         for claim in self.released:
             if (claim.node, claim.sequence) == (node, sequence):
                 claim.end = max(min(claim.end, r.effective), claim.start)
@@ -504,6 +588,8 @@ class Tenant:
             claim.lost = None
 
     def booked(self, r: Sealed, b: Any, _: Nodes) -> None:
+        if r.project is None:
+            return
         payer = (r.project, b["currency"])
         left = b["residual"] if "residual" in b else self.payers.get(payer, (0, 0))[1]
         self.payers[payer] = (r.sequence, left)
@@ -517,7 +603,7 @@ HANDLERS: dict[int, Callable] = {
     91: Tenant.claim_released, 115: Tenant.end_corrected, 117: Tenant.claim_corrected, 32: Tenant.drained,
     33: Tenant.resumed, 34: Tenant.node_lost, 35: Tenant.returned, 141: Tenant.booked, 143: Tenant.booked,
     144: Tenant.booked, 175: Tenant.booked, 154: Tenant.tax_put, 164: Tenant.instance_put,
-    165: Tenant.instance_deleted,
+    165: Tenant.instance_deleted, 170: Tenant.limit, 171: Tenant.limit, 174: Tenant.sharing_put,
 }
 
 

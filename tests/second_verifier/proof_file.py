@@ -5,6 +5,7 @@ Written from docs/reference/invoice-proof.md ("The file", "The multiproof").
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Optional
@@ -22,9 +23,11 @@ ROTATED = 4
 @dataclass
 class Framed:
     """A record of the file, with what surrounds it."""
-    record: Sealed
+    sequence: int
+    raw: bytes
     link: Optional[bytes]  # where the file has one
     signatures: list[bytes]
+    record: Optional[Sealed] = None  # once it is decoded
 
 
 @dataclass
@@ -57,12 +60,15 @@ def is_rotation(r: Sealed) -> bool:
 
 
 def malformed(where: str, why: object) -> Wrong:
-    return Wrong("malformed", ("file", where), f"the file is not a proof of version 1: {where}: {why}")
+    return Wrong("bad_file", ("file", where), f"the file is not a proof of version 1: {where}: {why}")
 
 
 def parse(data: bytes) -> ProofFile:
+    """The parts of a file. Its records are not decoded yet."""
     if not data.startswith(FIRST_LINE):
-        raise malformed("first line", f"begins with {data[:27]!r}")
+        newer = re.match(rb"leasehold-invoice-proof v([1-9][0-9]{0,8})\n", data)
+        code = "newer_format" if newer and newer[1] != b"1" else "not_a_proof"
+        raise Wrong(code, ("file", "first line"), f"the file begins with {data[:27]!r}")
     r = Reader(data)
     r.pos = len(FIRST_LINE)
     where = "invoice"
@@ -73,15 +79,14 @@ def parse(data: bytes) -> ProofFile:
         where = "earlier size"
         growth = read_growth(r)
         framed: list[Framed] = []
-        last: Optional[Sealed] = None
+        last: Optional[Framed] = None
         while True:
             where = f"record after {last.sequence}" if last else "first record"
             word = r.varint()
             if word == 0:
                 break
-            frame = read_record(r, word, last)
-            framed.append(frame)
-            last = frame.record
+            last = read_record(r, word, last)
+            framed.append(last)
         lists = []
         for where in ("common list", "tenant's list", "claimed nodes"):
             lists.append(r.take(r.varint()))
@@ -101,7 +106,7 @@ def read_growth(r: Reader) -> Optional[Growth]:
     return Growth(size, root, [r.take(32) for _ in range(r.count(0, MAX_GROWTH, "hashes"))])
 
 
-def read_record(r: Reader, word: int, last: Optional[Sealed]) -> Framed:
+def read_record(r: Reader, word: int, last: Optional[Framed]) -> Framed:
     length, signatures = word >> 2, word & 3
     if not 1 <= length <= MAX_RECORD or signatures > 2:
         raise Malformed(f"{length} bytes with {signatures} signatures")
@@ -110,40 +115,42 @@ def read_record(r: Reader, word: int, last: Optional[Sealed]) -> Framed:
     link = None
     if last is None or sequence != last.sequence + 1:
         link = r.take(32)
-    record = decode((link if link is not None else last.hash) + raw)
     if last is not None and sequence <= last.sequence:
         raise Malformed(f"record {sequence} after record {last.sequence}")
-    if sequence == 0 and link != v.ZERO32:
-        raise Malformed("the first record of a journal links to something")
-    return Framed(record, link, [r.take(64) for _ in range(signatures)])
+    return Framed(sequence, raw, link, [r.take(64) for _ in range(signatures)])
 
 
-def check_signatures(framed: list[Framed]) -> None:
+def decode_records(framed: list[Framed]) -> None:
+    """Decodes the records, and checks their signatures."""
+    before = v.ZERO32
     for f in framed:
-        signers, where = f.record.parts.get(10, []), f"record {f.record.sequence}"
+        try:
+            f.record = decode((before if f.link is None else f.link) + f.raw)
+        except Malformed as e:
+            raise malformed(f"record {f.sequence}", e) from None
+        before = f.record.hash
+        signers = f.record.parts.get(10, [])
         if len(signers) != len(f.signatures):
-            raise Wrong("bad_record_signature", ("record", str(f.record.sequence)), f"{where} has {len(f.signatures)} signatures and names "
-                        f"{len(signers)} signers", len(signers), len(f.signatures))
+            raise malformed(f"record {f.sequence}", f"{len(f.signatures)} signatures of {len(signers)} signers")
         for signer, signature in zip(signers, f.signatures):
             if not v.signature_fits(signer, signature, v.RECORD_SIGNATURE_PREFIX + f.record.hash):
-                raise Wrong("bad_record_signature", ("record", str(f.record.sequence)),
-                            f"{where}: the signature of {signer.hex()} is false")
+                raise malformed(f"record {f.sequence}", f"the signature of {signer.hex()} is false")
 
 
-def known_keys(framed: list[Framed], trust: v.Trust) -> list[bytes]:
-    """The keys of the trust file, and those to which they were rotated. The signatures of records fit already."""
-    keys = list(dict.fromkeys(trust.keys))
+def rotated_keys(framed: list[Framed], keys: list[bytes]) -> list[bytes]:
+    """The keys to which those of the trust file were rotated, the newest last. The signatures of records fit already."""
+    known = list(dict.fromkeys(keys))
+    count = len(known)
     for r in (f.record for f in framed if is_rotation(f.record)):
         if r.parts.get(10) != list(r.body):
-            raise Wrong("malformed", ("record", str(r.sequence)), "a key rotation that does not name both keys as signers")
+            raise malformed(f"record {r.sequence}", "a key rotation that does not name both keys as signers")
         old, new = r.body
-        if old in keys and new not in keys:
-            keys.append(new)
-    return keys
+        if old in known and new not in known:
+            known.append(new)
+    return known[count:]
 
 
-def check_checkpoint(file: ProofFile, trust: v.Trust) -> tuple[v.Checkpoint, bool]:
-    """The checkpoint, and whether it is or continues the one that is pinned."""
+def read_checkpoint(file: ProofFile, trust: v.Trust) -> v.Checkpoint:
     try:
         c = v.Checkpoint.parse(file.checkpoint)
     except Malformed as e:
@@ -151,26 +158,31 @@ def check_checkpoint(file: ProofFile, trust: v.Trust) -> tuple[v.Checkpoint, boo
     if c.origin != trust.origin:
         raise Wrong("wrong_origin", ("file", "checkpoint"), f"the checkpoint is of {c.origin!r}, and the trust file of "
                     f"{trust.origin!r}", trust.origin, c.origin)
-    keys = known_keys(file.framed, trust)
+    return c
+
+
+def is_signed(c: v.Checkpoint, origin: str, keys: list[bytes]) -> bool:
     try:
-        signed = [k for k in keys if c.signed_by(trust.origin, k)]
+        return any([c.signed_by(origin, k) for k in keys])
+    except Malformed as e:
+        raise Wrong("bad_checkpoint", ("file", "checkpoint"), f"checkpoint: {e}") from None
+
+
+def check_cosigned(c: v.Checkpoint, trust: v.Trust) -> None:
+    try:
         cosigned = {key for name, key in trust.witnesses if c.cosigned_by(name, key)}
     except Malformed as e:
-        raise Wrong("bad_signature", ("file", "checkpoint"), f"checkpoint: {e}") from None
-    if not signed:
-        raise Wrong("not_signed", ("file", "checkpoint"), "the checkpoint is not signed by a key of the trust file, nor by "
-                    "one to which such a key was rotated")
+        raise Wrong("cosignatures", ("file", "checkpoint"), f"checkpoint: {e}") from None
     if len(cosigned) < trust.required:
-        raise Wrong("missing_cosignatures", ("file", "checkpoint"), f"{len(cosigned)} witnesses have cosigned the checkpoint, and "
+        raise Wrong("cosignatures", ("file", "checkpoint"), f"{len(cosigned)} witnesses have cosigned the checkpoint, and "
                     f"the trust file requires {trust.required}", trust.required, len(cosigned))
-    return c, check_pinned(file, c, keys, trust)
 
 
 def check_pinned(file: ProofFile, c: v.Checkpoint, keys: list[bytes], trust: v.Trust) -> bool:
     """Whether the journal is known to be or to continue the pinned one."""
     growth, pinned = file.growth, trust.pinned
     if growth is not None and not consistent(growth.size, growth.root, c.size, c.root, growth.hashes):
-        raise Wrong("bad_proof", ("file", "earlier size"), f"the hashes do not lead from {growth.size} records to {c.size}")
+        raise malformed("earlier size", f"the hashes do not lead from {growth.size} records to {c.size}")
     if pinned is None:
         return False
     try:
@@ -178,10 +190,10 @@ def check_pinned(file: ProofFile, c: v.Checkpoint, keys: list[bytes], trust: v.T
     except Malformed:
         signed = False
     if pinned.origin != trust.origin or not signed:
-        raise Wrong("bad_pinned", ("file", "trust"), "the pinned checkpoint is not signed by a key of the trust file")
+        raise Wrong("bad_pinned_checkpoint", ("file", "trust"), "the pinned checkpoint is not signed by a key of the trust file")
     roots = {c.size: c.root} | ({} if growth is None else {growth.size: growth.root})
     if roots.get(pinned.size, pinned.root) != pinned.root:
-        raise Wrong("pinned_mismatch", ("file", "checkpoint"), f"at {pinned.size} records the journal has another root than the "
+        raise Wrong("fork", ("file", "checkpoint"), f"at {pinned.size} records the journal has another root than the "
                     "pinned checkpoint", pinned.root.hex(), roots[pinned.size].hex())
     return pinned.size in roots or pinned.size == 0
 
@@ -245,11 +257,14 @@ def multiproof_root(leaves: dict[int, bytes], size: int, hashes: list[bytes]) ->
     return result
 
 
-def check_multiproof(file: ProofFile, c: v.Checkpoint) -> None:
+def proved_root(file: ProofFile, c: v.Checkpoint) -> bytes:
     try:
-        root = multiproof_root(known_leaves(file.framed), c.size, file.hashes)
+        return multiproof_root(known_leaves(file.framed), c.size, file.hashes)
     except Malformed as e:
-        raise Wrong("bad_proof", ("file", "hashes"), f"the hashes do not fit the records: {e}") from None
+        raise malformed("hashes", f"they do not fit the records: {e}") from None
+
+
+def check_root(root: bytes, c: v.Checkpoint) -> None:
     if root != c.root:
         raise Wrong("root_mismatch", ("file", "hashes"), "records and hashes do not lead to the root of the checkpoint",
                     c.root.hex(), root.hex())

@@ -94,7 +94,7 @@ pub enum Verdict {
     Proved,
     /// Its amount is the sum of entries that were booked by hand, as recorded.
     ByHand,
-    /// Its amount is the sum of recorded shares; the cost that was shared is not proved.
+    /// It is a share of a cost of which other tenants bear or know a part: that part is not proved.
     Shared,
     /// It depends on records that are not in the evidence.
     NotProved,

@@ -4,7 +4,9 @@ use crate::list::{Card, CommonList, KnownApp};
 use crate::sorted::Sorted;
 use leasehold_meter::Schedule;
 use leasehold_model::app::STANDARD_UNITS;
-use leasehold_model::body::{ChargePolicyPut, RateCardPut, UnitPricePut, UsageUnitPut};
+use leasehold_model::body::{
+    AppInstancePut, ChargePolicyPut, PolicyScope, RateCardPut, SharingPut, UnitPricePut, UsageUnitPut,
+};
 use leasehold_model::{
     AppInstanceNo, AppTypeNo, Body, ClassNo, ClassSpec, ControlPlaneScope, Instant, Name, PoolNo, UnitMeasure, UnitNo,
 };
@@ -21,6 +23,13 @@ pub(crate) struct Common {
     pub(crate) unit_prices: BTreeMap<u32, UnitPricePut>,
     app_types: BTreeMap<AppTypeNo, Name>,
     pub(crate) app_instances: BTreeMap<AppInstanceNo, KnownApp>,
+    pub(crate) sharing: BTreeMap<PolicyScope, SharingPut>,
+}
+
+/// An app instance, as far as bills depend on it.
+pub(crate) fn known_app(put: &AppInstancePut) -> KnownApp {
+    let AppInstancePut { app_instance, project, app_type, .. } = *put;
+    KnownApp { app_instance, app_type, name: put.name.clone(), project }
 }
 
 impl Common {
@@ -46,15 +55,18 @@ impl Common {
             self.app_types.insert(put.app_type, put.slug.clone());
         } else if let Body::AppTypeDeleted(gone) = body {
             self.app_types.remove(&gone.app_type);
+            self.sharing.retain(|of, _| of.app_type != gone.app_type);
         } else if let Body::AppInstanceDeleted(gone) = body {
             self.app_instances.remove(&gone.app_instance);
+            self.sharing.retain(|of, _| of.app_instance != Some(gone.app_instance));
+        } else if let Body::SharingPut(put) = body {
+            self.sharing.insert(put.of, put.clone());
         } else if let Body::LedgerOpened(opened) = body {
             self.opened = Some(opened.from);
         } else if let Body::AppInstancePut(put) = body
             && put.scope == ControlPlaneScope::Platform
         {
-            let (app_instance, app_type, name) = (put.app_instance, put.app_type, put.name.clone());
-            self.app_instances.insert(app_instance, KnownApp { app_instance, app_type, name });
+            self.app_instances.insert(put.app_instance, known_app(put));
         }
     }
 
@@ -69,6 +81,7 @@ impl Common {
             unit_prices: Sorted::new(self.unit_prices.values().cloned()),
             app_types: pairs(&self.app_types),
             app_instances: Sorted::new(self.app_instances.values().cloned()),
+            sharing: Sorted::new(self.sharing.values().cloned()),
         }
     }
 
@@ -83,6 +96,7 @@ impl Common {
             unit_prices: list.unit_prices.into_iter().map(|price| (price.price_no, price)).collect(),
             app_types: list.app_types.into_iter().collect(),
             app_instances: list.app_instances.into_iter().map(|app| (app.app_instance, app)).collect(),
+            sharing: list.sharing.into_iter().map(|put| (put.of, put)).collect(),
         }
     }
 

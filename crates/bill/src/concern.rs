@@ -2,7 +2,8 @@
 
 use crate::fold::Fold;
 use crate::kinds::{allocation_kinds, inventory_kinds, lease_kinds};
-use leasehold_model::{Body, ControlPlaneScope, NodeNo, Record, TenantNo};
+use leasehold_model::body::{PolicyScope, SharingPut};
+use leasehold_model::{AppInstanceNo, Body, ControlPlaneScope, NodeNo, Record, TenantNo};
 
 /// Whose bill a record can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,6 +40,11 @@ impl Fold {
         tenant.map_or(Concern::Nobody, Concern::Tenant)
     }
 
+    /// Whether it is an app instance that all tenants use.
+    pub(crate) fn is_of_platform(&self, app: AppInstanceNo) -> bool {
+        self.common.app_instances.contains_key(&app)
+    }
+
     fn about(&self, body: &Body) -> About {
         match body {
             Body::ClassPut(_)
@@ -53,9 +59,10 @@ impl Fold {
             | Body::AppTypeDeleted(_)
             | Body::LedgerOpened(_) => About::Common,
             Body::AppInstancePut(put) if put.scope == ControlPlaneScope::Platform => About::Common,
-            Body::AppInstanceDeleted(gone) if self.common.app_instances.contains_key(&gone.app_instance) => {
-                About::Common
-            }
+            // A policy of the operator for all tenants, or for a runtime that all of them use.
+            Body::SharingPut(SharingPut { of: PolicyScope { tenant: None, .. }, .. }) => About::Common,
+            Body::SharingPut(put) if put.of.app_instance.is_some_and(|app| self.is_of_platform(app)) => About::Common,
+            Body::AppInstanceDeleted(gone) if self.is_of_platform(gone.app_instance) => About::Common,
             Body::TenantPut(put) => About::Tenant(put.tenant),
             Body::ProjectPut(put) => About::Tenant(put.tenant),
             Body::UserPut(put) => About::Tenant(put.tenant),

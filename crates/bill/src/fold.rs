@@ -6,9 +6,10 @@ use crate::kept::Kept;
 use crate::kinds::{allocation_kinds, inventory_kinds, lease_kinds};
 use crate::list::{Attempt, ClaimedNodes, CommonList, Ending, OpenClaim, Phase, TenantList};
 use crate::outside::{Outside, Source};
+use crate::reported::Work;
 use crate::tenant::Tenant;
 use leasehold_model::body::{AllocationPlaced, NodesClaimed};
-use leasehold_model::{Body, Instant, LeaseNo, NodeNo, Reason, Record, TenantNo};
+use leasehold_model::{Body, Instant, LeaseNo, Month, NodeNo, Reason, Record, TenantNo};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -82,6 +83,13 @@ impl Fold {
         self.tenants.get(&tenant).and_then(|of| of.kept.as_ref()).is_some_and(|kept| kept.unknown)
     }
 
+    /// What the projects of a tenant used of app instances in a month, since the start. It has to keep what the tenant
+    /// closes.
+    pub(crate) fn work(&self, tenant: TenantNo, month: Month) -> Work {
+        let Some(kept) = self.tenants.get(&tenant).and_then(|of| of.kept.as_ref()) else { return Work::new() };
+        kept.reported.work.iter().filter(|((of, ..), _)| *of == month).map(|(of, sum)| (*of, *sum)).collect()
+    }
+
     /// The sequence after that of the last record.
     pub fn next_sequence(&self) -> u64 {
         self.next
@@ -132,15 +140,23 @@ impl Fold {
         if let Concern::Tenant(tenant) = concern {
             let of = self.tenants.entry(tenant).or_default();
             of.kept = None;
-            of.set_up(&record.body);
+            // Costs are shared by the policies at the cut.
+            if !matches!(record.body, Body::SharingPut(_)) {
+                of.set_up(&record.body);
+            }
             of.book(record, &self.common)?;
         }
         Ok(concern)
     }
 
-    /// Reads a common record out of order.
+    /// Reads a common record. What tenants have set for an app or a runtime goes with it.
     pub(crate) fn take_common(&mut self, record: &Record) {
         self.common.take(&record.body);
+        if let Body::AppInstanceDeleted(gone) = &record.body {
+            self.tenants.values_mut().for_each(|of| of.drop_limits_on(gone.app_instance));
+        } else if let Body::AppTypeDeleted(gone) = &record.body {
+            self.tenants.values_mut().for_each(|of| of.sharing.retain(|scope, _| scope.app_type != gone.app_type));
+        }
     }
 
     /// Reads the next record.
@@ -149,7 +165,7 @@ impl Fold {
         let concern = self.concern(record);
         self.source.note(record, concern);
         match concern {
-            Concern::Common => self.common.take(&record.body),
+            Concern::Common => self.take_common(record),
             Concern::Tenant(tenant) => self.take_of(tenant, record)?,
             Concern::Nobody => check_nobody(&record.body)?,
         }

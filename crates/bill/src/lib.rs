@@ -21,6 +21,7 @@ pub mod proof_file;
 mod recheck;
 mod reported;
 mod saved;
+mod sharing;
 mod sorted;
 mod statement;
 mod tenant;
@@ -31,8 +32,8 @@ pub use check::{CheckedLine, Evidence, Evident, Mismatch, NotProved, Place, Repo
 pub use concern::Concern;
 pub use fold::{Contradiction, Fold};
 pub use list::{
-    Attempt, Card, ClaimedNode, ClaimedNodes, CommonList, Ending, KnownApp, OpenClaim, OpenLease, Outage, Payer, Phase,
-    Revocation, TenantList,
+    Attempt, Card, ClaimedNode, ClaimedNodes, CommonList, Ending, KnownApp, Limit, OpenClaim, OpenLease, Outage, Payer,
+    Phase, Revocation, TenantList,
 };
 pub use recheck::{Failed, Found, Visit, Wrong, recheck};
 pub use sorted::{Keyed, Sorted};

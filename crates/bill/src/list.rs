@@ -2,13 +2,13 @@
 //! encoding for each list, and known by their SHA-256.
 
 use crate::sorted::{Sorted, keyed};
-use leasehold_model::body::{ChargePolicyPut, RateCardPut, UnitPricePut, UsageUnitPut};
+use leasehold_model::body::{ChargePolicyPut, PolicyScope, RateCardPut, SharingPut, UnitPricePut, UsageUnitPut};
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::record::Hash;
 use leasehold_model::{
     AllocationNo, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ClassSpec, Instant, LeaseNo, Month, Name, NodeNo,
-    PoolNo, Priority, ProjectNo, Quanta, Residual, TenantNo, UnitNo, fields, words,
+    PoolNo, Priority, ProjectNo, Quanta, Residual, TenantNo, UnitNo, UnitQuantity, fields, words,
 };
 use sha2::{Digest, Sha256};
 
@@ -33,8 +33,14 @@ impl Field for Card {
 }
 
 fields! {
-    /// An app instance, as far as the price of its usage depends on it.
-    pub struct KnownApp { pub app_instance: AppInstanceNo, pub app_type: AppTypeNo, pub name: Name }
+    /// An app instance, as far as the price of its usage and the sharing of its cost depend on it.
+    pub struct KnownApp {
+        pub app_instance: AppInstanceNo,
+        pub app_type: AppTypeNo,
+        pub name: Name,
+        /// The project that owns it.
+        pub project: ProjectNo,
+    }
 }
 
 fields! {
@@ -52,6 +58,8 @@ fields! {
         pub app_types: Sorted<(AppTypeNo, Name)>,
         /// Those of the platform, which all tenants may use.
         pub app_instances: Sorted<KnownApp>,
+        /// The sharing policies for all tenants, and those for app instances of the platform.
+        pub sharing: Sorted<SharingPut>,
     }
 }
 
@@ -168,6 +176,18 @@ fields! {
 }
 
 fields! {
+    /// So much a project may use of a unit in a month, by which the cost of control planes may be shared.
+    #[derive(Copy)]
+    pub struct Limit {
+        pub project: ProjectNo,
+        /// That of one app instance, or of all.
+        pub app_instance: Option<AppInstanceNo>,
+        pub unit: UnitNo,
+        pub hard: UnitQuantity,
+    }
+}
+
+fields! {
     /// What a payer carries over to its next posting in a currency.
     #[derive(Copy)]
     pub struct Payer {
@@ -190,6 +210,9 @@ fields! {
         pub app_instances: Sorted<KnownApp>,
         /// Tax rates, each from a month on.
         pub tax_rates: Sorted<(Month, Decimal)>,
+        /// The sharing policies for this tenant and for its app instances.
+        pub sharing: Sorted<SharingPut>,
+        pub limits: Sorted<Limit>,
         pub leases: Sorted<OpenLease>,
         pub claims: Sorted<OpenClaim>,
         pub attempts: Sorted<Attempt>,
@@ -207,6 +230,8 @@ impl TenantList {
             projects: Sorted::default(),
             app_instances: Sorted::default(),
             tax_rates: Sorted::default(),
+            sharing: Sorted::default(),
+            limits: Sorted::default(),
             leases: Sorted::default(),
             claims: Sorted::default(),
             attempts: Sorted::default(),
@@ -259,6 +284,8 @@ keyed! {
     ChargePolicyPut, u32, |item| item.policy;
     UsageUnitPut, UnitNo, |item| item.unit;
     UnitPricePut, u32, |item| item.price_no;
+    SharingPut, PolicyScope, |item| item.of;
+    Limit, (ProjectNo, Option<AppInstanceNo>, UnitNo), |item| (item.project, item.app_instance, item.unit);
     KnownApp, AppInstanceNo, |item| item.app_instance;
     OpenLease, LeaseNo, |item| item.lease;
     OpenClaim, NodeNo, |item| item.node;

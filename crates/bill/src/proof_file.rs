@@ -305,6 +305,7 @@ impl fmt::Display for BadProofFile {
             }
             Self::Needed(Needed::Invoice) => f.write_str("the file does not have the invoice that it is about, once"),
             Self::Needed(Needed::Statement) => f.write_str("the file does not have the statement of the month, once"),
+            Self::Needed(Needed::Cut) => f.write_str("the file does not have the cut of the month"),
             Self::Needed(Needed::Closed) => {
                 f.write_str("the file does not have the record that closed the month, once")
             }

@@ -6,7 +6,8 @@ use leasehold_meter::unit_parts;
 use leasehold_model::body::UsageRecorded;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AppTypeNo, AttachmentNo, Instant, Item, LineKey, Priority, ProjectNo, UnitQuantity, UsageCharge,
+    AppInstanceNo, AppTypeNo, AttachmentNo, Instant, Item, LineKey, Month, Priority, ProjectNo, UnitNo, UnitQuantity,
+    UsageCharge,
 };
 use std::collections::BTreeMap;
 
@@ -14,7 +15,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reported {
     pub(crate) lines: BTreeMap<(ProjectNo, Currency), BTreeMap<LineKey, i128>>,
+    pub(crate) work: Work,
 }
+
+/// What projects used of app instances, the control plane apart, in the parts of a line: by it the cost of the control
+/// plane may be shared.
+pub(crate) type Work = BTreeMap<(Month, AppInstanceNo, ProjectNo, UnitNo), i128>;
 
 /// A report that begins or ceases to count.
 struct Counted {
@@ -48,6 +54,9 @@ impl Reported {
             charge: recorded.charge,
             sign: 1,
         };
+        if common.opened.is_some() {
+            self.add_work(common, project, recorded)?;
+        }
         let old = recorded.replaces.map(|old| Counted {
             project: old.project,
             creditor: recorded.replaced_creditor,
@@ -60,6 +69,24 @@ impl Reported {
         });
         for counted in old.into_iter().chain([new]).filter(|counted| counted.charge == UsageCharge::Billed) {
             self.count(common, app, recorded, &counted)?;
+        }
+        Ok(())
+    }
+
+    /// Work counts whatever it is charged; what is taken back may not have counted, so that a sum can be below zero.
+    fn add_work(&mut self, common: &Common, project: ProjectNo, recorded: &UsageRecorded) -> Result<(), Contradiction> {
+        let report = &recorded.report;
+        let measure = common.measure(report.unit).ok_or(Contradiction::Says("it reports an unknown usage unit"))?;
+        let new = Some((project, report.control_plane, report.quantity, (report.from, report.to), 1));
+        let old = recorded.replaces.map(|old| (old.project, old.control_plane, old.quantity, (old.from, old.to), -1));
+        let counted = new.into_iter().chain(old).filter(|(_, control_plane, ..)| !control_plane);
+        for (project, _, quantity, times, sign) in counted {
+            for part in unit_parts(measure, quantity, times, []) {
+                let quantity = i128::try_from(part.quantity).map_err(|_| Contradiction::Says("it reports too much"))?;
+                let of = (Month::of(part.hour), report.app_instance, project, report.unit);
+                let sum = self.work.entry(of).or_default();
+                *sum = sum.checked_add(sign * quantity).ok_or(Contradiction::Says("it reports too much"))?;
+            }
         }
         Ok(())
     }

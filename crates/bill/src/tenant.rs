@@ -3,13 +3,15 @@
 use crate::fold::Contradiction;
 use crate::kept::Kept;
 use crate::leases::{Lease, Leases};
-use crate::list::{Attempt, Ending, KnownApp, OpenClaim, OpenLease, Outage, Payer, Phase, Revocation, TenantList};
-use crate::sorted::Sorted;
-use leasehold_model::body::{AllocationFailed, Granted, Revoked, TeardownStarted};
+use crate::list::{
+    Attempt, Ending, KnownApp, Limit, OpenClaim, OpenLease, Outage, Payer, Phase, Revocation, TenantList,
+};
+use crate::sorted::{Keyed, Sorted};
+use leasehold_model::body::{AllocationFailed, Granted, PolicyScope, Revoked, SharingPut, TeardownStarted};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
     AppInstanceNo, AttemptEnd, Instant, LeaseNo, Month, Name, NodeNo, Priority, ProjectNo, Reason, Record, Residual,
-    TenantNo,
+    TenantNo, UnitNo, UnitQuantity,
 };
 use std::collections::BTreeMap;
 
@@ -23,6 +25,8 @@ pub(crate) struct Tenant {
     pub(crate) projects: BTreeMap<ProjectNo, Name>,
     pub(crate) app_instances: BTreeMap<AppInstanceNo, KnownApp>,
     pub(crate) tax_rates: BTreeMap<Month, Decimal>,
+    pub(crate) sharing: BTreeMap<PolicyScope, SharingPut>,
+    pub(crate) limits: BTreeMap<(ProjectNo, Option<AppInstanceNo>, UnitNo), UnitQuantity>,
     pub(crate) leases: Leases,
     pub(crate) claims: BTreeMap<NodeNo, OpenClaim>,
     pub(crate) attempts: BTreeMap<u64, Attempt>,
@@ -52,6 +56,13 @@ impl Tenant {
             projects: Sorted::new(self.projects.iter().map(|(number, name)| (*number, name.clone()))),
             app_instances: Sorted::new(self.app_instances.values().cloned()),
             tax_rates: Sorted::new(self.tax_rates.iter().map(|(month, rate)| (*month, *rate))),
+            sharing: Sorted::new(self.sharing.values().cloned()),
+            limits: Sorted::new(self.limits.iter().map(|(&(project, app_instance, unit), hard)| Limit {
+                project,
+                app_instance,
+                unit,
+                hard: *hard,
+            })),
             leases: Sorted::new(self.leases.list()),
             claims: Sorted::new(self.claims.values().cloned()),
             attempts: Sorted::new(self.attempts.values().copied()),
@@ -68,6 +79,8 @@ impl Tenant {
             projects: list.projects.into_iter().collect(),
             app_instances: list.app_instances.into_iter().map(|app| (app.app_instance, app)).collect(),
             tax_rates: list.tax_rates.into_iter().collect(),
+            sharing: list.sharing.into_iter().map(|put| (put.of, put)).collect(),
+            limits: list.limits.into_iter().map(|limit| (limit.key(), limit.hard)).collect(),
             leases,
             claims: list.claims.into_iter().map(|claim| (claim.node, claim)).collect(),
             attempts: list.attempts.into_iter().map(|attempt| (attempt.allocation.0, attempt)).collect(),

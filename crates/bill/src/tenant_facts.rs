@@ -1,10 +1,10 @@
 //! Names, tax rates, app instances and payers of a tenant, record by record.
 
-use crate::common::Common;
+use crate::common::{Common, known_app};
 use crate::fold::Contradiction;
-use crate::list::KnownApp;
 use crate::tenant::Tenant;
-use leasehold_model::{Body, Record};
+use leasehold_model::body::{EntitlementPut, EntitlementScope};
+use leasehold_model::{AppInstanceNo, Body, Record};
 
 impl Tenant {
     /// A record about how the tenant is set up; others change nothing here.
@@ -15,12 +15,36 @@ impl Tenant {
             self.projects.insert(put.project, put.name.clone());
         } else if let Body::ProjectDeleted(gone) = body {
             self.projects.remove(&gone.project);
+            self.limits.retain(|(project, ..), _| *project != gone.project);
         } else if let Body::AppInstancePut(put) = body {
-            let (app_instance, app_type, name) = (put.app_instance, put.app_type, put.name.clone());
-            self.app_instances.insert(app_instance, KnownApp { app_instance, app_type, name });
+            self.app_instances.insert(put.app_instance, known_app(put));
         } else if let Body::AppInstanceDeleted(gone) = body {
             self.app_instances.remove(&gone.app_instance);
+            self.sharing.retain(|of, _| of.app_instance != Some(gone.app_instance));
+            self.drop_limits_on(gone.app_instance);
+        } else if let Body::SharingPut(put) = body {
+            self.sharing.insert(put.of, put.clone());
+        } else if let Body::EntitlementPut(put) = body {
+            self.put_limit(put);
+        } else if let Body::EntitlementDeleted(gone) = body {
+            self.put_limit(&EntitlementPut { of: gone.of, soft: None, hard: None });
         }
+    }
+
+    /// The hard limit of a project; soft ones, and those of app instances alone, change no bill.
+    fn put_limit(&mut self, put: &EntitlementPut) {
+        let EntitlementScope { project, app_instance, unit } = put.of;
+        let Some(project) = project else { return };
+        let of = (project, app_instance, unit);
+        match put.hard {
+            Some(hard) => drop(self.limits.insert(of, hard)),
+            None => drop(self.limits.remove(&of)),
+        }
+    }
+
+    /// The limits on an app instance go with it, whoever it belongs to.
+    pub(crate) fn drop_limits_on(&mut self, app: AppInstanceNo) {
+        self.limits.retain(|(_, of, _), _| *of != Some(app));
     }
 
     /// A record of the ledger.

@@ -2,9 +2,9 @@
 
 use leasehold_bill::{ClaimedNodes, Concern, Contradiction, Ending, Fold, Phase, Revocation};
 use leasehold_model::body::{
-    AppInstancePut, BelongsTo, Body, ClassPut, Correlation, Expired, Fenced, Granted, Heartbeat, Leases,
+    AppInstanceDeleted, AppInstancePut, AppTypeDeleted, BelongsTo, Body, ClassPut, Correlation, EntitlementPut, EntitlementScope, Expired, Fenced, Granted, Heartbeat, Leases,
     LedgerAdjusted, Member, NodeDrained, NodeLost, NodePut, NodeReturned, Nodes, NodesClaimed, NodesReleased,
-    PreemptionDecided, ProjectPut, Released, Renewal, Renewed, ReplicaPlacement, Reported, ReportedLeases, Revoked,
+    PolicyScope, PreemptionDecided, ProjectPut, Released, Renewal, Renewed, ReplicaPlacement, Reported, ReportedLeases, Revoked, SharingPut,
     TeardownStarted, TenantPut, TornDown, UserPut,
 };
 use leasehold_model::policy::TeardownCause;
@@ -12,7 +12,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AppInstanceNo, AppTypeNo, ClassNo, ClassSpec, ControlPlaneScope, Identity, Instant,
     LeaseNo, Month, Name, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, Quanta, RULES_VERSION, Reason, Record,
-    ResourceKind, RuntimeBackend, Span, TeardownMode, TenantNo, TenantSettings, UserNo,
+    ResourceKind, RuntimeBackend, Span, TeardownMode, TenantNo, TenantSettings, UnitNo, UnitQuantity, UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -137,6 +137,51 @@ fn app(number: u64, scope: ControlPlaneScope) -> AppInstancePut {
         scope,
         backend: RuntimeBackend::Ray,
     }
+}
+
+fn sharing(tenant: Option<u32>, app_instance: Option<u64>) -> SharingPut {
+    let of = PolicyScope {
+        app_type: AppTypeNo(0),
+        tenant: tenant.map(TenantNo),
+        app_instance: app_instance.map(AppInstanceNo),
+    };
+    SharingPut { of, version: 1, control_plane_billable: Some(false), distributable: None, sharing: None }
+}
+
+fn limit(app_instance: Option<u64>, hard: Option<u128>) -> EntitlementPut {
+    let of = EntitlementScope {
+        project: Some(ProjectNo(10)),
+        app_instance: app_instance.map(AppInstanceNo),
+        unit: UnitNo(4),
+    };
+    EntitlementPut { of, soft: None, hard: hard.map(UnitQuantity) }
+}
+
+/// What the operator says for all, or for a runtime of the platform, concerns all; the rest its tenant.
+#[test]
+fn sharing_policies_and_limits_are_listed_with_those_whom_they_concern() {
+    let mut tape = Tape::new();
+    tape.ok(A, app(1, ControlPlaneScope::Tenant));
+    tape.ok(A, app(2, ControlPlaneScope::Platform));
+    assert_eq!(tape.ok(NOBODY, sharing(None, None)), Concern::Common);
+    assert_eq!(tape.ok(A, sharing(Some(0), Some(2))), Concern::Common);
+    assert_eq!(tape.ok(A, sharing(Some(0), Some(1))), of(0));
+    assert_eq!(tape.ok(B, sharing(Some(1), None)), of(1));
+    for (on, hard) in [(None, Some(5)), (Some(1), Some(6)), (Some(2), Some(7)), (None, None)] {
+        assert_eq!(tape.ok(A, limit(on, hard)), of(0));
+    }
+    let listed = |tape: &Tape| {
+        let (common, own) = (tape.fold.common_list(), tape.fold.tenant_list(TenantNo(0)));
+        let limits: Vec<_> = own.limits.iter().map(|limit| (limit.app_instance.map(|app| app.0), limit.hard.0)).collect();
+        (common.sharing.len(), own.sharing.len(), limits)
+    };
+    assert_eq!(listed(&tape), (2, 1, vec![(Some(1), 6), (Some(2), 7)]));
+    tape.ok(A, AppInstanceDeleted { app_instance: AppInstanceNo(2) });
+    assert_eq!(listed(&tape), (1, 1, vec![(Some(1), 6)]));
+    tape.ok(A, AppInstanceDeleted { app_instance: AppInstanceNo(1) });
+    assert_eq!(listed(&tape), (1, 0, vec![]));
+    tape.ok(NOBODY, AppTypeDeleted { app_type: AppTypeNo(0) });
+    assert_eq!((listed(&tape).0, tape.fold.tenant_list(TenantNo(1)).sharing.len()), (0, 0));
 }
 
 #[test]

@@ -1,26 +1,42 @@
 //! The bytes of lists. They are hashed into the journal, so they never change.
 
 use leasehold_bill::{
-    Attempt, Card, ClaimedNode, ClaimedNodes, CommonList, Ending, KnownApp, OpenClaim, OpenLease, Outage, Payer, Phase,
-    Revocation, Sorted, TenantList,
+    Attempt, Card, ClaimedNode, ClaimedNodes, CommonList, Ending, KnownApp, Limit, OpenClaim, OpenLease, Outage, Payer,
+    Phase, Revocation, Sorted, TenantList,
 };
-use leasehold_model::body::{ChargePolicyPut, RateCardPut, UnitPricePut, UsageUnitPut};
+use leasehold_model::body::{
+    ChargePolicyPut, PolicyScope, RateCardPut, Sharing, SharingBasis, SharingPut, UnitPricePut, UsageUnitPut,
+};
 use leasehold_model::codec::Field;
 use leasehold_model::hex;
 use leasehold_model::rate::{Charges, Currency, Decimal, Prices};
 use leasehold_model::{
     AllocationNo, AppInstanceNo, AppTypeNo, AttachmentNo, ClassNo, ClassSpec, DecodeError, Instant, LeaseNo, Month,
     Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta, Residual, ResourceKind, TenantNo, UnitMeasure, UnitNo,
+    UnitQuantity,
 };
 
 fn name(text: &str) -> Name {
     Name::new(text).expect("a name")
 }
 
+/// For all tenants, or for one app instance.
+fn policy(of: Option<(TenantNo, AppInstanceNo)>) -> SharingPut {
+    let (tenant, app_instance) = of.unzip();
+    SharingPut {
+        of: PolicyScope { app_type: AppTypeNo(1), tenant, app_instance },
+        version: 3,
+        control_plane_billable: None,
+        distributable: Some(true),
+        sharing: Some(Sharing { basis: SharingBasis::ByUsage(UnitNo(4)), entries: true }),
+    }
+}
+
 fn common() -> CommonList {
     let spec = ClassSpec { name: name("gpu"), kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 7, premium: false };
     let card = |card| RateCardPut { card, pool: None, from: Instant(5), prices: Prices::default_card() };
-    let app = KnownApp { app_instance: AppInstanceNo(2), app_type: AppTypeNo(1), name: name("m") };
+    let app =
+        KnownApp { app_instance: AppInstanceNo(2), app_type: AppTypeNo(1), name: name("m"), project: ProjectNo(8) };
     CommonList {
         opened: Some(Instant(3_600_000_000_000)),
         classes: Sorted::new([(ClassNo(1), spec)]),
@@ -38,6 +54,7 @@ fn common() -> CommonList {
         }]),
         app_types: Sorted::new([(AppTypeNo(1), name("s"))]),
         app_instances: Sorted::new([app]),
+        sharing: Sorted::new([policy(Some((TenantNo(9), AppInstanceNo(2)))), policy(None)]),
     }
 }
 
@@ -75,6 +92,16 @@ fn tenant() -> TenantList {
         projects: Sorted::new([(ProjectNo(1), name("p"))]),
         app_instances: Sorted::default(),
         tax_rates: Sorted::new([(Month::new(2026, 11).expect("a month"), Decimal(190_000_000))]),
+        sharing: Sorted::new([policy(Some((TenantNo(9), AppInstanceNo(7))))]),
+        limits: Sorted::new([
+            Limit {
+                project: ProjectNo(1),
+                app_instance: Some(AppInstanceNo(7)),
+                unit: UnitNo(4),
+                hard: UnitQuantity(5_000_000_000),
+            },
+            Limit { project: ProjectNo(1), app_instance: None, unit: UnitNo(4), hard: UnitQuantity(1) },
+        ]),
         leases: Sorted::new([lease(12)]),
         claims: Sorted::new([OpenClaim {
             node: NodeNo(4),

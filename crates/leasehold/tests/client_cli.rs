@@ -4,6 +4,8 @@
 mod alloc;
 #[path = "client_cli/apps.rs"]
 mod apps;
+#[path = "client_cli/bill.rs"]
+mod bill;
 #[path = "client_cli/books.rs"]
 mod books;
 #[path = "client_cli/ceiling.rs"]

@@ -5,6 +5,7 @@
 
 use crate::progress::Bar;
 use crate::receipt::{Colours, failure_json, receipt, refusal, report_json};
+use crate::trust::TrustError;
 use crate::{Options, Report, Trust, verify};
 use leasehold_model::Instant;
 use serde_json::{Value, json};
@@ -127,16 +128,23 @@ fn now() -> Instant {
 }
 
 pub(crate) fn read_trust(path: &Path) -> Result<Trust, Unanswered> {
+    Trust::parse(&trust_text(path)?).map_err(|error| bad_trust(path, &error))
+}
+
+pub(crate) fn bad_trust(path: &Path, error: &TrustError) -> Unanswered {
+    Unanswered(format!("invalid trust file {}: {error}", path.display()))
+}
+
+pub(crate) fn trust_text(path: &Path) -> Result<String, Unanswered> {
     let shown = path.display();
     let read = fs::metadata(path).and_then(|metadata| match metadata.is_file() && metadata.len() <= TRUST_BYTES_MAX {
         true => fs::read_to_string(path),
         false => Err(io::Error::other("not a regular file, or too large")),
     });
-    let text = read.map_err(|error| {
+    read.map_err(|error| {
         let advice = "get it from the operator, but not together with the journal (`leasehold audit trust` prints one)";
         Unanswered(format!("the trust file {shown} cannot be read: {error}; {advice}"))
-    })?;
-    Trust::parse(&text).map_err(|error| Unanswered(format!("invalid trust file {shown}: {error}")))
+    })
 }
 
 /// An existing file is only replaced if it is a trust file of the same origin with no newer checkpoint.

@@ -30,6 +30,8 @@ pub enum NoProof {
     File(BadProofFile),
     /// Its checkpoint is not signed by a key of the trust file, or is of another journal.
     Checkpoint(CheckpointError),
+    /// The trust file names no key.
+    NoKey,
     Cosignature(String),
     /// Its records do not lead to the root in its checkpoint.
     OtherRoot,
@@ -49,7 +51,7 @@ impl NoProof {
             Self::File(BadProofFile::NotAProof) => "not_a_proof",
             Self::File(_) => "bad_file",
             Self::Checkpoint(CheckpointError::WrongOrigin { .. }) => "wrong_origin",
-            Self::Checkpoint(CheckpointError::Note(NoteError::NoKnownSignature)) => "unknown_key",
+            Self::Checkpoint(CheckpointError::Note(NoteError::NoKnownSignature)) | Self::NoKey => "unknown_key",
             Self::Checkpoint(_) => "bad_checkpoint",
             Self::Cosignature(_) => "cosignatures",
             Self::OtherRoot => "root_mismatch",
@@ -66,6 +68,10 @@ impl fmt::Display for NoProof {
             Self::Checkpoint(CheckpointError::Note(NoteError::NoKnownSignature)) => {
                 f.write_str("its checkpoint is not signed by a key of the trust file")
             }
+            Self::NoKey => f.write_str(
+                "the trust file names no key of the operator: the line `key NAME+ID+BASE64` is missing, without which no \
+                 signature counts",
+            ),
             Self::Checkpoint(why) => write!(f, "its checkpoint is not accepted: {why}"),
             Self::Cosignature(why) => f.write_str(why),
             Self::OtherRoot => {
@@ -158,6 +164,12 @@ pub fn verify_invoice(file: &[u8], earlier: &[Vec<u8>], trust: &Trust) -> Result
 fn check_file(bytes: &[u8], trust: &Trust) -> Result<Checked, NoProof> {
     let file = ProofFile::read(bytes).map_err(NoProof::File)?;
     let note = Note::parse(file.checkpoint).map_err(|why| NoProof::Checkpoint(why.into()))?;
+    let claimed = Checkpoint::from_body(note.text()).map_err(NoProof::Checkpoint)?;
+    // Another journal has another key, too; that it is another one says more.
+    if claimed.origin() != trust.origin() {
+        let (expected, found) = (trust.origin().to_owned(), claimed.origin().to_owned());
+        return Err(NoProof::Checkpoint(CheckpointError::WrongOrigin { expected, found }));
+    }
     let trusted = Checkpoint::open_note(&note, trust.keys(), trust.origin());
     let unknown = CheckpointError::Note(NoteError::NoKnownSignature);
     let (checkpoint, opened, signed_by) = match trusted {
@@ -167,7 +179,6 @@ fn check_file(bytes: &[u8], trust: &Trust) -> Result<Checked, NoProof> {
         }
         // Keys are followed from one to the next by the rotations in the file, which both keys of each have signed.
         Err(why) if why == unknown => {
-            let claimed = Checkpoint::from_body(note.text()).map_err(NoProof::Checkpoint)?;
             let opened = file.open(claimed.size()).map_err(NoProof::File)?;
             let (checkpoint, sequence) = open_rotated(&note, &opened.rotations, trust)?;
             (checkpoint, opened, SignedBy::RotatedTo { sequence })

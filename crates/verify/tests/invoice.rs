@@ -86,3 +86,83 @@ fn no_flipped_bit_is_accepted() {
         }
     }
 }
+
+/// An answer that proves nothing: the exit code, and the first line without the path.
+fn refused(folder: &std::path::Path, name: &str, bytes: &[u8], trust: &std::path::Path) -> String {
+    let proof = folder.join(name);
+    fs::write(&proof, bytes).expect("a file");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-verify"));
+    let output = command.arg("invoice").arg(&proof).arg("--trust").arg(trust).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(3), "{name}: {}", stdout(&output));
+    let text = stdout(&output);
+    let code = text.lines().find_map(|line| line.trim().strip_prefix("code ")).map(str::trim);
+    let said = text.lines().next().expect("a line").replace(&proof.display().to_string(), "FILE");
+    format!("{name}: {}\n  {said}\n", code.unwrap_or("-"))
+}
+
+/// Every file that proves nothing is answered with the exit code 3, a code and the reason.
+#[test]
+fn what_proves_nothing_is_refused_with_the_reason() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let trust_text = fs::read_to_string(file("payer.trust")).expect("a file");
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("a file");
+        path
+    };
+    let trust = write("payer.trust", &trust_text);
+    let key = |origin: &str| leasehold_tlog::SigningKey::from_seed(origin, &[7; 32]).expect("a key").verifier();
+    let origin = Trust::parse(&trust_text).expect("a trust file").origin().to_owned();
+    let unknown = write("unknown.trust", &Trust::new(key(&origin)).to_text());
+    let other = write("other.trust", &Trust::new(key("other.example")).to_text());
+    let keyless = write("keyless.trust", &format!("leasehold-trust v1\norigin {origin}\n"));
+    let whole = fs::read(file("february.proof")).expect("a file");
+    let mut changed = whole.clone();
+    changed[whole.len() / 2] ^= 1;
+    let garbled: Vec<u8> = whole.iter().map(|byte| byte ^ 0x5a).collect();
+    let newer = [b"leasehold-invoice-proof v2\n", &whole[27..]].concat();
+    let mut found = String::new();
+    for (name, bytes, trust) in [
+        ("empty", &[][..], &trust),
+        ("cut", &whole[..whole.len() - 1], &trust),
+        ("padded", &[&whole[..], &[0]].concat(), &trust),
+        ("doubled", &[&whole[..], &whole[..]].concat(), &trust),
+        ("garbled", &garbled, &trust),
+        ("changed", &changed, &trust),
+        ("newer", &newer, &trust),
+        ("of another key", &whole, &unknown),
+        ("of another origin", &whole, &other),
+        ("without a key", &whole, &keyless),
+    ] {
+        found += &refused(folder.path(), name, bytes, trust);
+    }
+    expect![[r#""#]].assert_eq(&found);
+}
+
+/// Somebody with the key of the operator has raised the amount of one line. The file was made by
+/// `manipulated_files_are_refused` of the crate `books`.
+#[test]
+fn a_wrong_line_is_named_with_the_difference_and_the_reason() {
+    let trust = file("forger.trust");
+    let run = |more: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold-verify"));
+        let output = command.arg("invoice").arg(file("wrong.proof")).arg("--trust").arg(&trust).args(more).output();
+        let output = output.expect("it runs");
+        assert_eq!(output.status.code(), Some(3));
+        stdout(&output)
+    };
+    let text = run(&[]);
+    let shown: String = text
+        .lines()
+        .filter(|line| line.starts_with("no") || line.contains("WRONG") || line.trim_start().starts_with("wrong"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    expect![[r#""#]].assert_eq(&shown);
+    assert!(!text.contains("  proved "), "{text}");
+    let value: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
+    assert_eq!((&value["verdict"], &value["proved"]), (&"no".into(), &serde_json::json!([])));
+    let wrong = serde_json::to_string_pretty(&value["wrong"]).expect("JSON");
+    expect![[r#""#]].assert_eq(&wrong);
+    let lines = value["lines"].as_array().expect("lines");
+    assert!(lines.iter().any(|line| line["verdict"] == "wrong"), "{lines:?}");
+}

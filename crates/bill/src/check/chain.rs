@@ -1,6 +1,6 @@
 //! The chain of each payer: every posting, its prices and its rounding (SEMANTICS 12, "Amounts" and "Posting").
 
-use super::checker::{Checker, SharedEntry};
+use super::checker::Checker;
 use super::{Evident, Place};
 use crate::fold::Fold;
 use crate::list::Payer;
@@ -40,7 +40,7 @@ impl<'e> Checker<'e> {
         } else if let Body::LedgerShared(shared) = &evident.record.body
             && shared.currency == currency
         {
-            self.take_share((sequence, project), shared);
+            self.take_share(fold, (sequence, project), shared);
         }
     }
 
@@ -178,14 +178,19 @@ impl<'e> Checker<'e> {
         }
     }
 
-    fn take_share(&mut self, of: (u64, ProjectNo), shared: &'e LedgerShared) {
+    fn take_share(&mut self, fold: &Fold, of: (u64, ProjectNo), shared: &'e LedgerShared) {
         let (sequence, project) = of;
         let residual = self.link(of, shared.previous);
         self.linked(of, residual);
         if shared.month != self.evidence.month {
             return;
         }
-        self.shares.push(SharedEntry { sequence, project, shared });
+        if sequence < self.evidence.statement.1.cut {
+            let why = "The cost of a month is shared after its cut.";
+            self.differ(Place::Entry(entry(sequence, 0)), "a record after the cut", sequence, why);
+        } else {
+            self.take_decision(fold, of, shared);
+        }
         if shared.booked != Steps::ZERO {
             let key = InvoiceLineKey::of_share(project, shared);
             self.add_by_hand(entry(sequence, 0), key, 0, Some(shared.booked));

@@ -1,19 +1,14 @@
 //! What a check has gathered so far.
 
+use super::shares::Decision;
 use super::{CheckedLine, Evidence, Mismatch, NotProved, Place, Report, Verdict};
 use crate::list::Payer;
+use crate::reported::Work;
 use leasehold_ledger::{InvoiceLine, InvoiceLineKey};
-use leasehold_model::body::{InvoiceIssued, LedgerShared, PrepaidApplied};
+use leasehold_model::body::{InvoiceIssued, PrepaidApplied};
 use leasehold_model::{AppInstanceNo, EntryId, LineKey, ProjectNo, Steps};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-
-/// A share that was recorded for the month.
-pub(super) struct SharedEntry<'e> {
-    pub(super) sequence: u64,
-    pub(super) project: ProjectNo,
-    pub(super) shared: &'e LedgerShared,
-}
 
 pub(super) struct Checker<'e> {
     pub(super) evidence: &'e Evidence,
@@ -27,7 +22,15 @@ pub(super) struct Checker<'e> {
     pub(super) lines: BTreeMap<InvoiceLineKey, InvoiceLine>,
     /// What the control planes of app instances cost their owners in the month.
     pub(super) pools: BTreeMap<(AppInstanceNo, ProjectNo), Steps>,
-    pub(super) shares: Vec<SharedEntry<'e>>,
+    pub(super) decisions: BTreeMap<AppInstanceNo, Decision<'e>>,
+    /// What the tenant's projects used of app instances in the month, as of the cut.
+    pub(super) work: Work,
+    /// App instances that were deleted after the cut: what they cost is not shared.
+    pub(super) deleted: BTreeSet<AppInstanceNo>,
+    /// App instances whose cost was shared.
+    pub(super) shared_apps: BTreeSet<AppInstanceNo>,
+    /// App instances of whose shares something is not proved.
+    pub(super) partly_shared: BTreeSet<AppInstanceNo>,
     pub(super) corrected: BTreeSet<EntryId>,
     pub(super) invoice: Option<(u64, &'e InvoiceIssued)>,
     pub(super) prepaid: Vec<(u64, &'e PrepaidApplied)>,
@@ -47,13 +50,22 @@ impl<'e> Checker<'e> {
             posted: BTreeMap::new(),
             lines: BTreeMap::new(),
             pools: BTreeMap::new(),
-            shares: Vec::new(),
+            decisions: BTreeMap::new(),
+            work: Work::new(),
+            deleted: BTreeSet::new(),
+            shared_apps: BTreeSet::new(),
+            partly_shared: BTreeSet::new(),
             corrected: BTreeSet::new(),
             invoice: None,
             prepaid: Vec::new(),
             wrong: BTreeSet::new(),
             open: BTreeSet::new(),
         }
+    }
+
+    /// How much was found that is not as expected.
+    pub(super) fn wrong_so_far(&self) -> usize {
+        self.mismatches.len()
     }
 
     /// Whether nothing was found yet that is not as expected.
@@ -101,6 +113,11 @@ impl<'e> Checker<'e> {
         self.mismatches.push(Mismatch { place, expected, found, difference, why: why.into() });
     }
 
+    /// Notes that a line of the invoice is wrong.
+    pub(super) fn spoil(&mut self, line: InvoiceLineKey) {
+        self.wrong.insert(line);
+    }
+
     /// Notes that the evidence does not tell something. Each sentence is noted once.
     pub(super) fn leave_open(&mut self, line: Option<InvoiceLineKey>, what: impl Into<String>) {
         self.open.extend(line);
@@ -125,7 +142,9 @@ impl<'e> Checker<'e> {
         match () {
             () if self.wrong.contains(key) => Verdict::Wrong,
             () if self.open.contains(key) => Verdict::NotProved,
-            () if key.is_share() => Verdict::Shared,
+            () if key.is_share() && key.app_instance.is_some_and(|app| self.partly_shared.contains(&app)) => {
+                Verdict::Shared
+            }
             () if key.correction => Verdict::ByHand,
             () => Verdict::Proved,
         }

@@ -44,6 +44,11 @@ struct Replay {
     broken: bool,
 }
 
+/// How many nodes a record claims.
+fn claimed_by(body: &Body) -> usize {
+    if let Body::NodesClaimed(claimed) = body { claimed.nodes.0.len() } else { 0 }
+}
+
 pub(super) fn hex(hash: &Hash) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -118,6 +123,7 @@ impl<'e> Checker<'e> {
         }
         self.take_prepaid();
         self.check_previous_cut(&replay);
+        self.check_claimed();
         Some(Replayed {
             fold: replay.fold,
             used: replay.used.unwrap_or_default(),
@@ -139,6 +145,7 @@ impl<'e> Checker<'e> {
             self.same_records("common", stated.common, set_of(&replay.common));
             replay.used = Some(replay.fold.usage(tenant, self.window()));
             replay.unknown = replay.fold.has_unknown(tenant);
+            self.work = replay.fold.work(tenant, self.evidence.month);
         }
     }
 
@@ -189,6 +196,11 @@ impl<'e> Checker<'e> {
             }
         }
         let in_range = *sequence < stated.cut;
+        if let Body::AppInstanceDeleted(gone) = &record.body
+            && !in_range
+        {
+            self.deleted.insert(gone.app_instance);
+        }
         let concern = replay.fold.concern(record);
         let taken = match () {
             () if replay.broken => Ok(concern),
@@ -227,6 +239,18 @@ impl<'e> Checker<'e> {
             Concern::Nobody => {}
         }
         true
+    }
+
+    /// The list of claimed nodes has those of the claims in the range; that it has no others is left to be seen.
+    fn check_claimed(&mut self) {
+        let cut = self.stated().cut;
+        let in_range = self.evidence.records.iter().filter(|evident| evident.sequence < cut);
+        let claimed: usize = in_range.map(|evident| claimed_by(&evident.record.body)).sum();
+        let listed = self.evidence.claimed_nodes.nodes.len();
+        if listed != claimed {
+            let why = "The list has nodes that the tenant did not claim in the range.";
+            self.differ(Place::List("claimed nodes"), claimed, listed, why);
+        }
     }
 
     /// Prepaid credit is applied right after the invoice.

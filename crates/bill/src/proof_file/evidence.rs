@@ -14,6 +14,7 @@ pub enum Needed {
     Invoice,
     Statement,
     Closed,
+    Cut,
 }
 
 /// A key that was replaced by another one, which both have signed.
@@ -70,6 +71,9 @@ impl ProofFile<'_> {
                 Place::Other => {}
             }
             records.push(evident);
+        }
+        if !records.iter().any(|evident| evident.sequence == statement.1.cut) {
+            return Err(BadProofFile::Needed(Needed::Cut));
         }
         if closed != 1 {
             return Err(BadProofFile::Needed(Needed::Closed));

@@ -43,6 +43,24 @@ impl Ledger {
         (invoice, file)
     }
 
+    /// Every invoice of January follows from its proof, as the payer checks it.
+    pub(crate) async fn prove_january(&self) {
+        settled(&self.world).await;
+        let trust = self.trust().await;
+        let listed = self.get("/api/v1/invoices?month=2026-01").await;
+        for invoice in listed["invoices"].as_array().expect("a list") {
+            let number = invoice["number"].as_str().expect("text");
+            let path = format!("{}/api/v1/invoices/{number}/proof", self.world.url);
+            let answer = self.world.client().get(path).bearer_auth(&self.world.operator).send().await.expect("an answer");
+            let (status, file) = (answer.status(), answer.bytes().await.expect("a file"));
+            assert_eq!(status, 200, "{number}: {}", String::from_utf8_lossy(&file));
+            let judged = verify_invoice(&file, &[], &trust).expect("a proof");
+            assert!(judged.is_proved(), "{number}: {}", explain(&judged));
+            let (_, issued) = judged.checked.report.invoice.as_ref().expect("it is proved");
+            assert_eq!(json!(issued.total.to_string()), invoice["total"], "{number}");
+        }
+    }
+
     pub(crate) async fn trust(&self) -> Trust {
         Trust::new(key(&self.world).await)
     }
@@ -89,7 +107,8 @@ async fn each_tenant_proves_its_invoice_and_sees_no_other() {
     ledger.world.stop().await;
 }
 
-/// A lease runs over the end of January. The file of February proves its second part, and fits to that of January.
+/// A lease runs over the end of January. The file of February proves its second part, and fits to that of January. With
+/// LEASEHOLD_KEEP_PROOFS the files are kept in that directory: those of `verify/tests/proofs` were made so.
 #[tokio::test]
 async fn months_fit_together() {
     let ledger = Ledger::open().await;
@@ -110,6 +129,12 @@ async fn months_fit_together() {
     // Four GPUs for 2 h 20 min of February, at 36.00 an hour.
     let lines: Vec<_> = judged.checked.report.lines.iter().map(|line| line.posted.to_string()).collect();
     assert_eq!(lines, ["336.000000"]);
+    if let Some(folder) = std::env::var_os("LEASEHOLD_KEEP_PROOFS").map(std::path::PathBuf::from) {
+        let trust = trust.to_text().into_bytes();
+        for (name, bytes) in [("january.proof", &january), ("february.proof", &february), ("payer.trust", &trust)] {
+            std::fs::write(folder.join(name), bytes).expect("the file is written");
+        }
+    }
     // The files are not earlier ones the other way round.
     let judged = verify_invoice(&january, std::slice::from_ref(&february), &trust).expect("proofs");
     assert!(!judged.is_proved());

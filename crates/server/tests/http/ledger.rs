@@ -81,12 +81,13 @@ impl Ledger {
         self.entries(&format!("tenant={tenant}&kind=usage")).await[0].clone()
     }
 
-    /// Closes January, and waits until its invoices are issued.
+    /// Closes January, and waits until its invoices are issued. Each of them is proved, whatever is on it.
     pub(crate) async fn close_january(&self) {
         self.pass(4 * HOUR).await;
         let closing = self.world.post("/api/v1/periods/2026-01/close", json!({})).await.expect(202);
         assert_eq!(closing["period"]["month"], "2026-01");
         self.world.until("/api/v1/periods/2026-01", |period| period["state"] == "closed").await;
+        self.prove_january().await;
     }
 }
 

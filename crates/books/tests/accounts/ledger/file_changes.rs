@@ -1,6 +1,7 @@
 //! Changes of a proof file as a file, and of what its reader trusts.
 
 use leasehold_bill::proof_file::ProofFile;
+use leasehold_model::codec::put_varint;
 use leasehold_tlog::SigningKey;
 use leasehold_verify::Trust;
 
@@ -37,6 +38,20 @@ impl Parts {
             nodes: offset(bytes, file.lists.claimed_nodes),
             hashes: offset(bytes, file.lists.claimed_nodes) + file.lists.claimed_nodes.len(),
         }
+    }
+}
+
+impl Parts {
+    /// The file with another checkpoint.
+    pub(crate) fn with_checkpoint(&self, bytes: &[u8], note: &str) -> Vec<u8> {
+        let encoded = |length: usize| {
+            let mut out = Vec::new();
+            put_varint(length as u64, &mut out);
+            out
+        };
+        let end = self.records - 1;
+        let begin = self.checkpoint - encoded(end - self.checkpoint).len();
+        [&bytes[..begin], &encoded(note.len()), note.as_bytes(), &bytes[end..]].concat()
     }
 }
 

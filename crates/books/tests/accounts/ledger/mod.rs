@@ -9,13 +9,16 @@ mod directed;
 mod directed_usage;
 mod evidence;
 mod file_changes;
+mod foreign;
 mod nonsense;
 mod proof_files;
 mod proof_journal;
 mod proof_kinds;
 mod settling;
+mod stakes;
 mod story;
 mod tamper;
+mod tamper_shares;
 mod tampering;
 mod timelines;
 mod usage;
@@ -44,6 +47,13 @@ fn tell_sharing(seed: u64, steps: u32) -> Step<Story> {
     let mut story = Story::begin(seed, Shelf::Memory)?;
     story.shares = true;
     told(story, steps)
+}
+
+/// A short one with several invoices, in every other of which the cost of control planes is shared.
+fn brief(seed: u64) -> Step<Story> {
+    let mut story = Story::begin(seed, Shelf::Memory)?;
+    story.shares = seed.is_multiple_of(2);
+    told(story, 80)
 }
 
 fn told(mut story: Story, steps: u32) -> Step<Story> {

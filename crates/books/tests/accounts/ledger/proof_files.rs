@@ -3,20 +3,19 @@
 //!
 //! With LEASEHOLD_PROOFS they are kept in that directory, beside what our own verifier says of them.
 
-use super::bills::another_month;
+use super::brief;
 use super::evidence::evidences;
 use super::file_changes::{FILE_CHANGES, Parts, other_trust};
 use super::proof_journal::{Making, ORIGIN, hashes, sealed};
-use super::story::Shelf;
-use super::tamper::{CHANGES, Change};
-use super::tampering::restated_with;
-use super::tell;
+use super::tamper::{Change, changes};
+use super::tampering::{histories, restated_with};
 use crate::from_env;
-use leasehold_bill::{Evidence, Evident, Place};
-use leasehold_model::{Hash, Record};
+use leasehold_bill::{Evidence, Evident, Place, Verdict, check};
+use leasehold_model::codec::Field;
+use leasehold_model::{Hash, Record, hex};
 use leasehold_tlog::SigningKey;
 use leasehold_verify::Trust;
-use leasehold_verify::invoice::verify_invoice;
+use leasehold_verify::invoice::{Broken, verify_invoice};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -63,7 +62,7 @@ fn place(place: &Place) -> (&'static str, String) {
         Place::List(which) => ("list", (*which).to_owned()),
         Place::Records(which) => ("records", (*which).to_owned()),
         Place::Record(sequence) => ("record", sequence.to_string()),
-        Place::Line { payer, key } => ("line", format!("{} {}", payer.0, key.hour.0)),
+        Place::Line { payer, key } => ("line", format!("{} {}", payer.0, hex::encode(&key.to_bytes()))),
         Place::Entry(entry) => ("entry", entry.to_string()),
         Place::InvoiceLine(key) => ("invoice_line", format!("{} {}", key.project.0, key.month)),
         Place::Project(project) => ("project", project.0.to_string()),
@@ -72,8 +71,17 @@ fn place(place: &Place) -> (&'static str, String) {
     }
 }
 
+/// Where two files do not fit together.
+fn place_between(broken: &Broken) -> (&'static str, String) {
+    match broken {
+        Broken::OtherTenant { .. } | Broken::NotEarlier { .. } => ("file", "earlier".to_owned()),
+        Broken::OtherRecord { sequence, .. } => ("record", sequence.to_string()),
+        Broken::OtherBorder { .. } | Broken::OtherList { .. } => ("months", "earlier".to_owned()),
+    }
+}
+
 /// What our own verifier says, as JSON; and whether it says yes.
-fn said(bytes: &[u8], trust: &Trust, change: Option<&str>) -> (bool, String) {
+pub(super) fn said(bytes: &[u8], trust: &Trust, change: Option<&str>) -> (bool, String) {
     said_with(bytes, &[], trust, change)
 }
 
@@ -89,13 +97,11 @@ pub(super) fn said_with(
     let (proved, code, places) = match verify_invoice(bytes, &before, trust) {
         Err((_, why)) => (false, why.code().to_owned(), Vec::new()),
         Ok(judged) => {
-            let mismatches = &judged.checked.report.mismatches;
+            let files = std::iter::once(&judged.checked).chain(&judged.earlier);
+            let places = files.flat_map(|checked| checked.report.mismatches.iter().map(|found| place(&found.place)));
+            let places = places.chain(judged.broken.iter().map(place_between)).collect();
             let proved = judged.is_proved();
-            (
-                proved,
-                if proved { "proved" } else { "wrong" }.to_owned(),
-                mismatches.iter().map(|m| place(&m.place)).collect(),
-            )
+            (proved, if proved { "proved" } else { "wrong" }.to_owned(), places)
         }
     };
     let places: Vec<String> =
@@ -135,59 +141,108 @@ impl Folder {
     }
 }
 
-/// LEASEHOLD_PROOF_HISTORIES sets the number of histories.
+/// Histories are told until there are 1,000 honest files, which LEASEHOLD_PROOF_FILES changes. The other verifier judges
+/// each of them as well.
 #[test]
-fn proof_files_are_judged_as_their_evidence() {
-    let key = SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key");
+fn honest_files_are_proved() {
+    let (key, mut folder) = (key(), Folder::open());
     let trust = Trust::new(key.verifier());
-    let mut folder = Folder::open();
-    let mut made: BTreeMap<&str, u32> = BTreeMap::new();
-    for seed in 0..from_env("LEASEHOLD_PROOF_HISTORIES", 24) {
-        let mut story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
-        if seed % 3 == 0 {
-            another_month(&mut story).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
-        }
+    let (least, mut invoices) = (from_env("LEASEHOLD_PROOF_FILES", 1000), 0);
+    for seed in 0.. {
+        let story = brief(seed).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         for (at, evidence) in evidences(&story.records).into_iter().enumerate() {
-            let honest = honest(&story.records, evidence);
-            let forged = forge(&story.records, honest.clone());
-            let bytes = file(&key, &forged).expect("an invoice");
+            let evidence = honest(&story.records, evidence);
+            let bytes = file(&key, &forge(&story.records, evidence)).expect("an invoice");
             let (proved, json) = said(&bytes, &trust, None);
             assert!(proved, "seed {seed}: {json}");
-            folder.keep(&format!("{seed:04}-{at}"), &bytes, &json);
-            if at == 0 && seed < 3 {
-                change_file(seed, &bytes, &trust, &mut folder);
+            folder.keep(&format!("honest-{seed:04}-{at}"), &bytes, &json);
+            invoices += 1;
+        }
+        assert!(seed < 100 || invoices >= seed, "histories without invoices");
+        if invoices >= least {
+            break;
+        }
+    }
+    assert!(invoices >= least, "{invoices} honest files");
+}
+
+fn key() -> SigningKey {
+    SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key")
+}
+
+/// How often each kind of manipulation is made.
+const EACH: u32 = 3;
+
+/// Every manipulation that changes the bill is refused wherever it is made, and each kind is made. The other verifier has
+/// to refuse each of the files as well, and to name the same places.
+#[test]
+fn manipulated_files_are_refused() {
+    let (key, mut folder) = (key(), Folder::open());
+    let trust = Trust::new(key.verifier());
+    let mut made: BTreeMap<&str, u32> = BTreeMap::new();
+    for (seed, story) in histories(90) {
+        for (at, evidence) in evidences(&story.records).into_iter().enumerate() {
+            // Where a line is not proved, not everything can be noticed.
+            if check(&evidence).lines.iter().any(|line| line.verdict == Verdict::NotProved) {
+                continue;
             }
-            // Each change is made a few times.
-            for change in CHANGES {
+            let honest = honest(&story.records, evidence);
+            if at == 0 && seed < u64::from(EACH) {
+                let forged = forge(&story.records, honest.clone());
+                change_file(seed, &key, &forged, &mut made, &mut folder);
+            }
+            for change in changes() {
                 let count = made.entry(change.what).or_default();
-                if *count < 3
+                if *count < EACH
                     && let Some((bytes, proved, json)) = changed(&story.records, &honest, change, &key, &trust)
                 {
                     *count += 1;
-                    assert!(!proved || !change.always, "seed {seed}, {}: {json}", change.what);
-                    folder.keep(&format!("{seed:04}-{at}-{}", change.what.replace(' ', "_")), &bytes, &json);
+                    assert!(!proved, "seed {seed}, {}: {json}", change.what);
+                    folder.keep(&format!("changed-{seed:04}-{at}-{}", change.what.replace(' ', "_")), &bytes, &json);
                 }
             }
         }
     }
-    println!("{} files, {made:?}", folder.files);
-    assert!(CHANGES.len() + FILE_CHANGES.len() >= 60, "kinds of changes");
-    assert!(folder.files > 200, "only {} files", folder.files);
+    println!("{} files, {made:#?}", folder.files);
+    // What a file cannot say: its hashes follow from its bytes, and its order from the sequences.
+    let sayable = |what: &&str| !["a record has another hash", "two records are swapped", "the invoice is missing"].contains(what);
+    for what in changes().map(|change| change.what).filter(sayable) {
+        assert!(made.get(what).is_some_and(|count| *count > 0), "{what}: never made as a file");
+    }
+    let kinds = made.values().filter(|count| **count > 0).count();
+    assert!(kinds >= 60, "only {kinds} kinds of manipulations");
 }
 
 /// Changes of the file itself, and of what its reader trusts.
-fn change_file(seed: u64, honest: &[u8], trust: &Trust, folder: &mut Folder) {
-    let parts = Parts::of(honest);
-    let changed = FILE_CHANGES.iter().map(|change| (change.what, (change.make)(honest, &parts), trust.clone()));
-    let distrusted = other_trust().into_iter().map(|(what, trust)| (what, honest.to_vec(), trust));
-    for (what, bytes, trust) in changed.chain(distrusted) {
+fn change_file(
+    seed: u64,
+    key: &SigningKey,
+    forged: &Forged,
+    made: &mut BTreeMap<&'static str, u32>,
+    folder: &mut Folder,
+) {
+    let honest = file(key, forged).expect("an invoice");
+    let (parts, trust) = (Parts::of(&honest), Trust::new(key.verifier()));
+    let changed = FILE_CHANGES.iter().map(|change| (change.what, (change.make)(&honest, &parts), trust.clone()));
+    let distrusted = other_trust().into_iter().map(|(what, trust)| (what, honest.clone(), trust));
+    let evidences = [&forged.evidence];
+    let making = Making { records: &forged.records, evidences: &evidences, key, rotated_from: None, since: None };
+    let size = forged.records.len() as u64 + 1;
+    // Checkpoints that the operator has signed: of the journal one record before, and of a third of it.
+    let old = [("its checkpoint is one record old", size - 1), ("its checkpoint is an old one", size / 3)];
+    let old = old.map(|(what, size)| {
+        let note = making.checkpoint(size, key).expect("a checkpoint");
+        (what, parts.with_checkpoint(&honest, &note), trust.clone())
+    });
+    for (what, bytes, trust) in changed.chain(distrusted).chain(old) {
         let (proved, json) = said(&bytes, &trust, Some(what));
         assert!(!proved, "seed {seed}, {what}: {json}");
-        folder.keep(&format!("{seed:04}-file-{}", what.replace([' ', '\''], "_")), &bytes, &json);
+        *made.entry(what).or_default() += 1;
+        folder.keep(&format!("file-{seed:04}-{}", what.replace([' ', '\''], "_")), &bytes, &json);
     }
 }
 
-/// The file after a change, if there is something to change.
+/// The file after a change, if there is something to change that matters.
 fn changed(
     history: &[Record],
     honest: &Evidence,
@@ -196,7 +251,7 @@ fn changed(
     trust: &Trust,
 ) -> Option<(Vec<u8>, bool, String)> {
     let mut evidence = honest.clone();
-    if !(change.make)(&mut evidence) {
+    if !(change.make)(&mut evidence) || !(change.matters)(honest, &evidence) {
         return None;
     }
     let Forged { records, evidence } = forge(history, evidence);

@@ -1,10 +1,12 @@
 //! Changes of evidence, one by one.
 
-use leasehold_bill::{CommonList, Evidence, Sorted, TenantList};
-use leasehold_model::body::{InvoiceIssued, LedgerPosted};
+use super::stakes;
+use super::tamper_shares::SHARE_CHANGES;
+use leasehold_bill::{CommonList, Evidence, Evident, Sorted, TenantList};
+use leasehold_model::body::{InvoiceIssued, LedgerPosted, Renewal, Renewed, TenantDeleted};
 use leasehold_model::ledger::InvoiceSeries;
 use leasehold_model::rate::{Charge, Charges, Decimal};
-use leasehold_model::{Body, Instant, LeaseNo, Priority, Record, Residual, Steps, TenantNo};
+use leasehold_model::{Body, Identity, Instant, LeaseNo, Priority, Record, Residual, Span, Steps, TenantNo};
 
 /// Where a change has to be noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +25,8 @@ pub(crate) struct Change {
     pub(crate) what: &'static str,
     /// Whether the statement is made anew to fit the change.
     pub(crate) restated: bool,
-    /// Whether it changes the bill wherever it is made. What is not charged can be changed without consequences.
-    pub(crate) always: bool,
+    /// Whether it changes the bill where it was made: then it has to be noticed.
+    pub(crate) matters: fn(&Evidence, &Evidence) -> bool,
     pub(crate) expected: Expected,
     /// False if there is nothing to change.
     pub(crate) make: fn(&mut Evidence) -> bool,
@@ -33,6 +35,12 @@ pub(crate) struct Change {
 /// Changes the first record in which something is found to be changed.
 fn in_records(evidence: &mut Evidence, mut change: impl FnMut(&mut Record) -> bool) -> bool {
     evidence.records.iter_mut().any(|evident| change(&mut evident.record))
+}
+
+/// The same in records before the invoice: those after it concern another one.
+fn before_invoice(evidence: &mut Evidence, mut change: impl FnMut(&mut Record) -> bool) -> bool {
+    let issued_at = stakes::invoice(evidence).map_or(0, |(sequence, _)| sequence);
+    in_records(evidence, |record| record.sequence < issued_at && change(record))
 }
 
 fn in_posting(evidence: &mut Evidence, mut change: impl FnMut(&mut LedgerPosted) -> bool) -> bool {
@@ -77,14 +85,14 @@ fn other(residual: Residual) -> Residual {
     Residual::from_units(if residual.units() > 0 { residual.units() - 1 } else { residual.units() + 1 }).expect("small")
 }
 
-const fn forged(what: &'static str, expected: Expected, make: fn(&mut Evidence) -> bool) -> Change {
-    Change { what, restated: true, always: true, expected, make }
+pub(super) const fn forged(what: &'static str, expected: Expected, make: fn(&mut Evidence) -> bool) -> Change {
+    Change { what, restated: true, matters: stakes::always, expected, make }
 }
-const fn sometimes(what: &'static str, expected: Expected, make: fn(&mut Evidence) -> bool) -> Change {
-    Change { what, restated: true, always: false, expected, make }
+pub(super) const fn plain(what: &'static str, expected: Expected, make: fn(&mut Evidence) -> bool) -> Change {
+    Change { what, restated: false, matters: stakes::always, expected, make }
 }
-const fn plain(what: &'static str, expected: Expected, make: fn(&mut Evidence) -> bool) -> Change {
-    Change { what, restated: false, always: true, expected, make }
+const fn used(what: &'static str, make: fn(&mut Evidence) -> bool) -> Change {
+    Change { what, restated: true, matters: stakes::usage, expected: Expected::Line, make }
 }
 
 fn is_renewal(record: &Record) -> bool {
@@ -93,14 +101,59 @@ fn is_renewal(record: &Record) -> bool {
 fn is_release(record: &Record) -> bool {
     matches!(record.body, Body::Released(_))
 }
-fn is_posting(record: &Record) -> bool {
-    matches!(record.body, Body::LedgerPosted(_))
+/// Puts a record into the range, in the place of one that concerns others.
+fn add(evidence: &mut Evidence, body: impl Fn(&Evidence) -> Option<(Identity, Body)>) -> bool {
+    let cut = evidence.statement.1.cut.min(evidence.statement.1.border);
+    let Some((identity, body)) = body(evidence) else { return false };
+    let gap = evidence.records.windows(2).position(|pair| {
+        let next = pair[0].sequence + 1;
+        next < pair[1].sequence && next < cut && is_later(&pair[0].record, &body)
+    });
+    let Some(at) = gap else { return false };
+    let mut record = evidence.records[at].record.clone();
+    record.sequence += 1;
+    record = Record { identity, ..Record::new(record.sequence, record.stamp, body) };
+    let evident = Evident { sequence: record.sequence, hash: [7; 32], record };
+    evidence.records.insert(at + 1, evident);
+    true
+}
+
+/// Whether a lease that a renewal is about is granted, if it is one. In the first hour of it, it is held.
+fn is_later(before: &Record, body: &Body) -> bool {
+    let Body::Renewed(renewed) = body else { return true };
+    let lease = renewed.renewals[0].lease;
+    matches!(&before.body, Body::Granted(granted) if granted.first_lease == lease)
+}
+
+/// The last lease of the range that was granted is renewed at once, for a day.
+fn add_renewal(evidence: &mut Evidence) -> bool {
+    add(evidence, |evidence| {
+        let cut = evidence.statement.1.cut;
+        let granted = evidence
+            .records
+            .iter()
+            .zip(evidence.records.iter().skip(1))
+            .filter(|(evident, next)| evident.sequence < cut && next.sequence > evident.sequence + 1);
+        let granted = granted.filter_map(|(evident, _)| match &evident.record.body {
+            Body::Granted(granted) => Some((&evident.record, granted)),
+            _ => None,
+        });
+        let (record, granted) = granted.last()?;
+        let expires_at = record.stamp.saturating_add(granted.ttl).saturating_add(Span::from_secs(86_400));
+        let renewal = Renewal { lease: granted.first_lease, expires_at, activity: None };
+        Some((record.identity.clone(), Body::Renewed(Renewed { renewals: [renewal].into_iter().collect() })))
+    })
 }
 fn is_common(record: &Record) -> bool {
     matches!(record.body, Body::PoolPut(_) | Body::ClassPut(_) | Body::RateCardPut(_) | Body::ChargePolicyPut(_))
 }
 
-pub(crate) const CHANGES: &[Change] = &[
+/// All changes.
+pub(crate) fn changes() -> impl Iterator<Item = &'static Change> {
+    CHANGES.iter().chain(SHARE_CHANGES)
+}
+
+const CHANGES: &[Change] = &[
     plain("a renewal is missing", Expected::Records("tenant"), |e| leave_out(e, is_renewal)),
     plain("a release is missing", Expected::Records("tenant"), |e| leave_out(e, is_release)),
     plain("a common record is missing", Expected::Records("common"), |e| leave_out(e, is_common)),
@@ -194,9 +247,32 @@ pub(crate) const CHANGES: &[Change] = &[
         let place = e.records.iter().position(|evident| fits(&evident.record));
         place.map(|place| e.records.remove(place)).is_some()
     }),
-    sometimes("any posting is left out", Expected::Record, |e| leave_out(e, is_posting)),
-    sometimes("a renewal is left out and stated so", Expected::Line, |e| leave_out(e, is_renewal)),
-    sometimes("a lease is smaller", Expected::Line, |e| {
+    forged("a posting of another month is left out", Expected::Record, |e| {
+        let (month, currency) = (e.month, e.currency);
+        let of = |record: &Record| match &record.body {
+            Body::LedgerPosted(posted) if posted.currency == currency => Some((record.identity.project, posted.month)),
+            _ => None,
+        };
+        let Some((issued_at, _)) = stakes::invoice(e) else { return false };
+        let all = e.records.iter().filter(|evident| evident.sequence < issued_at);
+        let all: Vec<_> = all.filter_map(|evident| Some((evident.sequence, of(&evident.record)?))).collect();
+        // The next one of its payer follows another one then.
+        let found = all.iter().find(|(sequence, (payer, of))| {
+            *of != month && all.iter().any(|(later, (other, _))| later > sequence && other == payer)
+        });
+        let Some((sequence, _)) = found else { return false };
+        e.records.retain(|evident| evident.sequence != *sequence);
+        true
+    }),
+    used("a release is left out and stated so", |e| leave_out(e, is_release)),
+    plain("a renewal is added", Expected::Records("tenant"), add_renewal),
+    used("a renewal is added and stated so", add_renewal),
+    plain("a record of another tenant is added", Expected::Record, |e| {
+        let other = Identity { tenant: Some(TenantNo(77)), ..Identity::default() };
+        add(e, |_| Some((other.clone(), Body::TenantDeleted(TenantDeleted { tenant: TenantNo(77) }))))
+    }),
+    used("a renewal is left out and stated so", |e| leave_out(e, is_renewal)),
+    used("a lease is smaller", |e| {
         let cut = e.statement.1.cut;
         in_records(e, |record| match &mut record.body {
             Body::Granted(granted) if record.sequence < cut && granted.members[0].quanta.0 > 1 => {
@@ -215,7 +291,7 @@ pub(crate) const CHANGES: &[Change] = &[
             _ => false,
         })
     }),
-    sometimes("prices are lower", Expected::Line, |e| {
+    used("prices are lower", |e| {
         in_records(e, |record| match &mut record.body {
             Body::RateCardPut(card) => {
                 card.prices.kinds.0.iter_mut().for_each(|price| price.0 = price.0.saturating_sub(1));
@@ -226,7 +302,7 @@ pub(crate) const CHANGES: &[Change] = &[
             _ => false,
         })
     }),
-    sometimes("a charge policy forgives all", Expected::Line, |e| {
+    used("a charge policy forgives all", |e| {
         in_records(e, |record| match &mut record.body {
             Body::ChargePolicyPut(policy) => {
                 let none = Charge::None;
@@ -236,7 +312,7 @@ pub(crate) const CHANGES: &[Change] = &[
             _ => false,
         })
     }),
-    sometimes("reported usage is lower", Expected::Line, |e| {
+    used("reported usage is lower", |e| {
         let cut = e.statement.1.cut;
         in_records(e, |record| match &mut record.body {
             Body::UsageRecorded(recorded) if record.sequence < cut && recorded.report.quantity.0 > 1 => {
@@ -246,7 +322,7 @@ pub(crate) const CHANGES: &[Change] = &[
             _ => false,
         })
     }),
-    sometimes("a claimed node is larger", Expected::Line, |e| {
+    used("a claimed node is larger", |e| {
         let larger = e.claimed_nodes.nodes.iter().cloned().map(|mut node| {
             let twice = |(class, quanta): (_, leasehold_model::Quanta)| (class, leasehold_model::Quanta(quanta.0 * 2));
             node.capacity = Sorted::new(node.capacity.into_iter().map(twice));
@@ -255,16 +331,22 @@ pub(crate) const CHANGES: &[Change] = &[
         e.claimed_nodes.nodes = Sorted::new(larger);
         !e.claimed_nodes.nodes.is_empty()
     }),
-    sometimes("a tax rate is another", Expected::Tax, |e| {
-        in_records(e, |record| match &mut record.body {
-            Body::TaxRatePut(put) => {
-                put.rate = Decimal(put.rate.0 + 1_000_000);
-                true
-            }
-            _ => false,
-        })
-    }),
-    sometimes("the ledger opened later", Expected::Line, |e| {
+    Change {
+        what: "a tax rate is another",
+        restated: true,
+        matters: stakes::tax,
+        expected: Expected::Tax,
+        make: |e| {
+            in_records(e, |record| match &mut record.body {
+                Body::TaxRatePut(put) => {
+                    put.rate = Decimal(put.rate.0 + 1_000_000);
+                    true
+                }
+                _ => false,
+            })
+        },
+    },
+    used("the ledger opened later", |e| {
         let later = |opened: &mut Instant| {
             opened.0 += 3_600_000_000_000;
             true
@@ -275,10 +357,14 @@ pub(crate) const CHANGES: &[Change] = &[
                 _ => false,
             })
     }),
-    sometimes("a correction takes back more", Expected::Entry, |e| {
-        let month = e.month;
-        in_records(e, |record| match &mut record.body {
-            Body::LedgerCorrected(corrected) if corrected.month == month && corrected.reversal.len() > 1 => {
+    forged("a correction takes back more", Expected::Entry, |e| {
+        let (of, from) = ((e.month, e.currency), e.statement.1.from);
+        before_invoice(e, |record| match &mut record.body {
+            Body::LedgerCorrected(corrected)
+                if (corrected.month, corrected.currency) == of
+                    && corrected.corrects.sequence >= from
+                    && corrected.reversal.len() > 1 =>
+            {
                 corrected.reversal[0].amount.0 -= 1;
                 corrected.reversal[1].amount.0 += 1;
                 true
@@ -286,9 +372,9 @@ pub(crate) const CHANGES: &[Change] = &[
             _ => false,
         })
     }),
-    sometimes("an entry by hand does not balance", Expected::Entry, |e| {
+    forged("an entry by hand does not balance", Expected::Entry, |e| {
         let (month, currency) = (e.month, e.currency);
-        in_records(e, |record| match &mut record.body {
+        before_invoice(e, |record| match &mut record.body {
             Body::LedgerAdjusted(adjusted) if (adjusted.month, adjusted.currency) == (month, currency) => {
                 raise(&mut adjusted.legs[0].amount)
             }
@@ -333,23 +419,30 @@ pub(crate) const CHANGES: &[Change] = &[
         let place = e.records.iter().position(|evident| fits(&evident.record));
         place.map(|place| e.records.remove(place)).is_some()
     }),
-    sometimes("credit covers more", Expected::Record, |e| {
+    forged("credit covers more", Expected::Record, |e| {
+        let number = stakes::invoice(e).map(|(_, invoice)| invoice.number);
         in_records(e, |record| match &mut record.body {
-            Body::PrepaidApplied(applied) => raise(&mut applied.credited),
+            Body::PrepaidApplied(applied) if Some(applied.invoice) == number => raise(&mut applied.credited),
             _ => false,
         })
     }),
-    sometimes("a payer carries over another residual", Expected::Record, |e| {
-        in_list(e, |list| {
-            let changed = list.payers.iter().copied().map(|mut payer| {
-                payer.residual = other(payer.residual);
-                payer
-            });
-            list.payers = Sorted::new(changed);
-            !list.payers.is_empty()
-        })
-    }),
-    sometimes("a lease of the list is larger", Expected::Line, |e| {
+    Change {
+        what: "a payer carries over another residual",
+        restated: true,
+        matters: stakes::carried_over,
+        expected: Expected::Record,
+        make: |e| {
+            in_list(e, |list| {
+                let changed = list.payers.iter().copied().map(|mut payer| {
+                    payer.residual = other(payer.residual);
+                    payer
+                });
+                list.payers = Sorted::new(changed);
+                !list.payers.is_empty()
+            })
+        },
+    },
+    used("a lease of the list is larger", |e| {
         in_list(e, |list| {
             let changed = list.leases.iter().cloned().map(|mut lease| {
                 lease.quanta.0 += 1;

@@ -3,9 +3,9 @@
 
 use super::bills::another_month;
 use super::evidence::{evidences, hash};
-use super::story::Shelf;
-use super::tamper::{CHANGES, Change, Expected};
-use super::tell;
+use super::story::{Shelf, Story};
+use super::tamper::{Change, Expected, changes};
+use super::{tell, tell_sharing};
 use leasehold_bill::{Evidence, Fold, Place, Report, Verdict, check};
 use leasehold_model::body::RecordSet;
 use leasehold_tlog::{Frontier, leaf_hash};
@@ -79,7 +79,7 @@ struct Found {
 
 fn try_change(change: &Change, evidence: &Evidence, found: &mut Found) {
     let mut changed = evidence.clone();
-    if !(change.make)(&mut changed) {
+    if !(change.make)(&mut changed) || !(change.matters)(evidence, &changed) {
         return;
     }
     let forged = if change.restated { restated(changed) } else { Some(changed) };
@@ -91,15 +91,24 @@ fn try_change(change: &Change, evidence: &Evidence, found: &mut Found) {
     found.placed += u32::from(names(&report, change.expected));
 }
 
-#[test]
-fn every_change_is_noticed_in_its_place() {
-    let mut found: BTreeMap<&str, Found> = BTreeMap::new();
-    for seed in 0..60 {
-        let mut story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+/// Histories of one month or two, with and without shares.
+pub(crate) fn histories(count: u64) -> impl Iterator<Item = (u64, Story)> {
+    (0..count).map(|seed| {
+        let shares = seed % 3 == 1;
+        let told = if shares { tell_sharing(seed, 200) } else { tell(seed, 200, Shelf::Memory) };
+        let mut story = told.unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         if seed % 3 == 0 {
             // Only the lists of a later month have something in them.
             another_month(&mut story).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         }
+        (seed, story)
+    })
+}
+
+#[test]
+fn every_change_is_noticed_in_its_place() {
+    let mut found: BTreeMap<&str, Found> = BTreeMap::new();
+    for (_, story) in histories(90) {
         for evidence in evidences(&story.records) {
             let honest = restated(evidence.clone()).expect("nothing was changed");
             assert_eq!(honest.statement, evidence.statement, "what is stated again is the same");
@@ -107,19 +116,17 @@ fn every_change_is_noticed_in_its_place() {
             if check(&evidence).lines.iter().any(|line| line.verdict == Verdict::NotProved) {
                 continue;
             }
-            for change in CHANGES {
+            for change in changes() {
                 try_change(change, &evidence, found.entry(change.what).or_default());
             }
         }
     }
     println!("{found:#?}");
-    assert!(CHANGES.len() >= 30);
-    for change in CHANGES {
-        let Found { made, noticed, placed } = found[change.what];
-        assert!(made >= 3, "{}: only made {made} times", change.what);
-        assert!(placed > 0, "{}: never noticed in the right place", change.what);
-        if change.always {
-            assert_eq!((noticed, placed), (made, made), "{}: of {made}, noticed and in the right place", change.what);
-        }
+    for change in changes() {
+        let Found { made, noticed, placed } = found.get(change.what).copied().unwrap_or_default();
+        assert!(made >= 2, "{}: only made {made} times", change.what);
+        assert_eq!(noticed, made, "{}: of {made}, noticed", change.what);
+        let often = if change.restated { placed > 0 } else { placed == made };
+        assert!(often, "{}: of {made}, {placed} in the right place", change.what);
     }
 }
