@@ -36,7 +36,7 @@ fn keys_of_the_structs() -> Vec<String> {
             return vec![section.join(".")];
         };
         let further = |key: &&str| keys_within(&[section, &[(*key).to_owned()]].concat());
-        expected.iter().flat_map(|key| further(key)).collect()
+        expected.iter().flat_map(further).collect()
     }
     keys_within(&[])
 }

@@ -51,7 +51,8 @@ impl Ledger {
         for invoice in listed["invoices"].as_array().expect("a list") {
             let number = invoice["number"].as_str().expect("text");
             let path = format!("{}/api/v1/invoices/{number}/proof", self.world.url);
-            let answer = self.world.client().get(path).bearer_auth(&self.world.operator).send().await.expect("an answer");
+            let answer =
+                self.world.client().get(path).bearer_auth(&self.world.operator).send().await.expect("an answer");
             let (status, file) = (answer.status(), answer.bytes().await.expect("a file"));
             assert_eq!(status, 200, "{number}: {}", String::from_utf8_lossy(&file));
             let judged = verify_invoice(&file, &[], &trust).expect("a proof");

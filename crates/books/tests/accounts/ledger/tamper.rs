@@ -134,11 +134,11 @@ fn add_renewal(evidence: &mut Evidence) -> bool {
             .iter()
             .zip(evidence.records.iter().skip(1))
             .filter(|(evident, next)| evident.sequence < cut && next.sequence > evident.sequence + 1);
-        let granted = granted.filter_map(|(evident, _)| match &evident.record.body {
+        let mut granted = granted.filter_map(|(evident, _)| match &evident.record.body {
             Body::Granted(granted) => Some((&evident.record, granted)),
             _ => None,
         });
-        let (record, granted) = granted.last()?;
+        let (record, granted) = granted.next_back()?;
         let expires_at = record.stamp.saturating_add(granted.ttl).saturating_add(Span::from_secs(86_400));
         let renewal = Renewal { lease: granted.first_lease, expires_at, activity: None };
         Some((record.identity.clone(), Body::Renewed(Renewed { renewals: [renewal].into_iter().collect() })))
