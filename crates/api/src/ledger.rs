@@ -257,6 +257,13 @@ pub struct LedgerEntry {
     /// Number of records that a posting was computed from. Absent unless it is usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of_size: Option<u64>,
+    /// Idempotency key of the request that booked it. Absent if the request had none, if the daemon booked it by itself,
+    /// as it does with usage and invoices, or if the key is not printable text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// The same key in hexadecimal digits, if it is not printable text. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key_hex: Option<String>,
     /// Whether the entry is disputed.
     pub disputed: bool,
 }
@@ -534,6 +541,9 @@ pub struct LedgerExplanation {
     pub leases: Vec<ExplainedLease>,
     /// Whether there are more leases.
     pub more_leases: bool,
+    /// Numbers of the charge policies that were in force when these leases ended, or are in force now for those that are
+    /// held. A line can have several. Empty if there was none, so that all held time is charged.
+    pub charge_policies: Vec<u32>,
     /// Units times hours that are charged for these leases, with nine decimals.
     pub lease_unit_hours: String,
     /// Units times hours of the line that these leases do not explain: idle capacity of claimed nodes, what was posted

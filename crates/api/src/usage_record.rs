@@ -95,7 +95,8 @@ pub struct NewUsageRecord {
     /// Correlation ID: a UUID, or 32 hexadecimal digits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<String>,
-    /// Where it comes from: `app_runtime`.
+    /// Where it comes from. `app_runtime` unless given, which is the only value accepted here: usage of allocations comes
+    /// from their leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage_source: Option<UsageSource>,
     /// Usage unit.

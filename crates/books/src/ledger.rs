@@ -300,7 +300,8 @@ impl LedgerBook {
 
     /// Keeps a record with entries.
     fn keep(&mut self, record: &Record, tenant: TenantNo, body: StoredBody) {
-        let stored = StoredEntry { stamp: record.stamp, tenant, project: record.identity.project, body };
+        let key = record.idempotency.map(|claim| claim.key);
+        let stored = StoredEntry { stamp: record.stamp, tenant, project: record.identity.project, key, body };
         self.fresh_entries.insert(record.sequence, stored.to_bytes());
         self.kept += 1;
     }

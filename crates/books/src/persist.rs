@@ -25,7 +25,7 @@ use std::hash::Hash;
 use std::ops::ControlFlow;
 
 /// Raised when the encoding changes: older books are rebuilt from the journal.
-pub(crate) const BOOKS_VERSION: u32 = 17;
+pub(crate) const BOOKS_VERSION: u32 = 18;
 
 leasehold_model::fields! {
     /// The encoded form of a row.

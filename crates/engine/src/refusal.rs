@@ -345,7 +345,7 @@ refusals! {
     WorkIsBilled { app_instance: AppInstanceNo } Invalid "work_is_billed" "{app_instance} is not shared by a tenant, and its work is billed in any case; billed_work is for runtimes that a tenant shares",
     LentUsageNeedsBoth Invalid "lent_usage_needs_both" "usage of a lent worker names both attachment_id and allocation_id",
     UsageIdTaken { sequence: u64 } Conflict "usage_id_taken" "this id was used for another usage record, {sequence}; send the same content, or use another id",
-    UnknownUsage NotFound "unknown_usage_record" "this source has reported no usage record with the id in `supersedes`, or too long ago",
+    UnknownUsage Conflict "unknown_usage_record" "this source has reported no usage record with the id in `supersedes`, or too long ago; name the newest record of its chain",
     SupersedesOtherTenant Invalid "supersedes_other_tenant" "the usage record in `supersedes` is that of another tenant; supersede it by one of that tenant with the quantity 0, and report the other by itself",
     UsageSuperseded { by: u64 } Conflict "usage_superseded" "the usage record in `supersedes` was superseded by record {by} already; name the newest one",
     TooManyUsageRecords { limit: usize } Malformed "too_many_usage_records" "1 to {limit} usage records are recorded together",

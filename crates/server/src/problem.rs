@@ -88,7 +88,15 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
     match refusal {
         Refusal::SensitivePoolFull { used, requested, limit } => three(problem, *used, *requested, *limit),
         Refusal::ClaimOverQuota { quota, .. } => problem.with("quota_id", quota.0),
-        Refusal::ClaimNeedsUntil { .. } | Refusal::ClaimUntilPast { .. } => problem.with("field", "until"),
+        Refusal::ClaimNeedsUntil { .. } | Refusal::ClaimUntilPast { .. } | Refusal::ClaimNeedsEnd { .. } => {
+            problem.with("field", "until")
+        }
+        Refusal::ClaimNotCovered { requested, available, currency }
+        | Refusal::PrepaidExhausted { requested, available, currency, .. } => problem
+            .with("requested", requested.to_string())
+            .with("available", available.to_string())
+            .with("unit", currency.as_str())
+            .with("currency", currency.as_str()),
         Refusal::ClaimOverCeiling { requested, used, amount, currency, .. } => problem
             .with("requested", requested.to_string())
             .with("used", used.to_string())

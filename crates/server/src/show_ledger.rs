@@ -11,9 +11,11 @@ use leasehold_engine::State;
 use leasehold_ledger::Amount;
 use leasehold_meter::Units;
 use leasehold_model::ledger::{ExactSteps, Item};
+use leasehold_model::name::is_invisible;
 use leasehold_model::rate::Currency;
+use leasehold_model::record::Key;
 use leasehold_model::{
-    Account, ClassNo, EntryId, Leg, LineKey, Month, ProjectNo, Steps, TenantNo, UnitNo, UnitQuantity,
+    Account, ClassNo, EntryId, Leg, LineKey, Month, ProjectNo, Steps, TenantNo, UnitNo, UnitQuantity, hex,
 };
 
 pub(crate) fn amount(steps: Steps) -> LedgerAmount {
@@ -53,6 +55,12 @@ pub(crate) fn unit_quantity(parts: i128) -> String {
 /// An exact amount as a fraction of the currency.
 pub(crate) fn exact(steps: &ExactSteps) -> String {
     Amount::decoded(steps).map_or_else(|| steps.to_string(), |amount| amount.in_currency())
+}
+
+/// An idempotency key as text, if it is printable.
+fn readable(key: &Key) -> Option<String> {
+    let text = std::str::from_utf8(key).ok()?;
+    (!text.chars().any(is_invisible)).then(|| text.to_owned())
 }
 
 /// What is needed to name everything on an entry.
@@ -193,6 +201,8 @@ impl LedgerView<'_> {
             invoice: entry.invoice.map(|invoice| invoice.to_string()),
             reference: show::text(entry.reference.as_ref()),
             as_of_size: entry.as_of_size,
+            idempotency_key: entry.key.and_then(|key| readable(&key)),
+            idempotency_key_hex: entry.key.filter(|key| readable(key).is_none()).map(|key| hex::encode(&key)),
             disputed: self.books.is_disputed(entry.id),
         })
     }

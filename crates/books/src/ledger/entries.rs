@@ -9,6 +9,7 @@ use leasehold_model::codec::Field;
 pub use leasehold_model::ledger::EntryKind;
 use leasehold_model::ledger::ExactSteps;
 use leasehold_model::rate::Currency;
+use leasehold_model::record::Key;
 use leasehold_model::{
     Account, EntryId, Instant, InvoiceNo, Leg, LineKey, Month, Name, ProjectNo, Steps, TenantNo, UsageDelta,
 };
@@ -46,6 +47,8 @@ pub struct Entry {
     pub reference: Option<Name>,
     /// The number of records that a posting was computed from.
     pub as_of_size: Option<u64>,
+    /// The idempotency key of the command that booked it; none for what the daemon books by itself.
+    pub key: Option<Key>,
 }
 
 impl Entry {
@@ -82,6 +85,7 @@ pub(crate) fn entries_of(sequence: u64, stored: &StoredEntry) -> Vec<Entry> {
         invoice: None,
         reference: None,
         as_of_size: None,
+        key: stored.key,
     };
     match &stored.body {
         StoredBody::Posted(posted) => {

@@ -18,7 +18,10 @@ pub struct LineLease {
     /// The nanoseconds that were held, and those of them that are not charged.
     pub held_ns: u64,
     pub forgiven_ns: u64,
-    /// The charge policy that does not charge them, if there are any.
+    /// The charge policy that was in force when the lease ended, or is in force now if it has not ended; none if there
+    /// was none until then.
+    pub policy_in_force: Option<u32>,
+    /// The same, if it does not charge some of the time.
     pub charge_policy: Option<u32>,
 }
 
@@ -108,8 +111,8 @@ impl Books {
         let forgiven = self.forgiven(&row);
         let forgiven: Vec<Window> = held.iter().filter_map(|part| Some(part.clip(forgiven?))).collect();
         let (held_ns, forgiven_ns) = (sum(&held), sum(&forgiven));
-        let policy = self.schedule.policy_at(row.held.to).filter(|_| forgiven_ns > 0);
-        let charge_policy = policy.map(|policy| policy.policy);
-        LineLease { row, held, held_ns, forgiven_ns, charge_policy }
+        let policy_in_force = self.schedule.policy_at(held_until.to).map(|policy| policy.policy);
+        let charge_policy = policy_in_force.filter(|_| forgiven_ns > 0);
+        LineLease { row, held, held_ns, forgiven_ns, policy_in_force, charge_policy }
     }
 }

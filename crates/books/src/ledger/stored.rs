@@ -4,7 +4,9 @@ use super::PrepaidEvent;
 use leasehold_model::body::{
     InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerPosted, LedgerShared, PaymentRecorded,
 };
-use leasehold_model::codec::{DecodeError, Field, Reader};
+use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
+use leasehold_model::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use leasehold_model::record::Key;
 use leasehold_model::{Instant, ProjectNo, TenantNo};
 
 /// A record with entries.
@@ -13,6 +15,8 @@ pub(crate) struct StoredEntry {
     pub(crate) stamp: Instant,
     pub(crate) tenant: TenantNo,
     pub(crate) project: Option<ProjectNo>,
+    /// The idempotency key of the command that booked it.
+    pub(crate) key: Option<Key>,
     pub(crate) body: StoredBody,
 }
 
@@ -32,6 +36,9 @@ impl Field for StoredEntry {
         self.stamp.put(out);
         self.tenant.put(out);
         self.project.put(out);
+        let key: &[u8] = self.key.as_deref().unwrap_or_default();
+        put_varint(key.len() as u64, out);
+        out.extend_from_slice(key);
         match &self.body {
             StoredBody::Posted(body) => {
                 out.push(1);
@@ -68,6 +75,10 @@ impl Field for StoredEntry {
             stamp: Field::get(r)?,
             tenant: Field::get(r)?,
             project: Field::get(r)?,
+            key: {
+                let bytes = r.count(IDEMPOTENCY_KEY_BYTES_MAX)?;
+                Key::new(r.take(bytes)?)
+            },
             body: match r.byte()? {
                 1 => StoredBody::Posted(Field::get(r)?),
                 2 => StoredBody::Corrected(Field::get(r)?),

@@ -301,6 +301,8 @@ fn one(session: &Session, entry: &LedgerEntry) -> String {
         .maybe("reason", entry.reason.as_ref())
         .maybe("invoice", entry.invoice.as_ref())
         .maybe("reference", entry.reference.as_ref())
+        .maybe("idempotency key", entry.idempotency_key.as_ref())
+        .maybe("idempotency key", entry.idempotency_key_hex.as_ref().map(|hex| format!("{hex} (hexadecimal)")))
         .maybe("disputed", entry.disputed.then(|| session.paint.paint(Style::Red, "yes")))
         .text(session.paint);
     format!("{text}\n{}\n", session.lines(&legs(&entry.legs)).join("\n"))
@@ -383,6 +385,10 @@ fn explanation(session: &Session, explained: &LedgerExplanation) -> String {
         text += &format!("\nLeases\n\n{}\n", session.lines(&leases(unit, &explained.leases)).join("\n"));
         if explained.more_leases {
             text += "  There are more leases; these are the first.\n";
+        }
+        if !explained.charge_policies.is_empty() {
+            let all: Vec<String> = explained.charge_policies.iter().map(u32::to_string).collect();
+            text += &format!("\n  Charge policies in force when these ended: {}\n", all.join(", "));
         }
     }
     if !explained.usage_records.is_empty() {

@@ -123,6 +123,7 @@ pub(super) fn without_usage(found: &Entry, shown: LedgerEntry, corrections: Vec<
         more_usage_records: false,
         leases: Vec::new(),
         more_leases: false,
+        charge_policies: Vec::new(),
         lease_unit_hours: "0.000000000".into(),
         other_unit_hours: "0.000000000".into(),
         arithmetic: vec![arithmetic],
@@ -208,6 +209,7 @@ impl<'u> OfUsage<'u> {
             more_usage_records: false,
             leases: leases.collect::<Result<_, _>>()?,
             more_leases: self.source.has_more,
+            charge_policies: self.policies().into_iter().collect(),
             lease_unit_hours: self.unit_hours(of_leases)?,
             other_unit_hours: self.unit_hours(other)?,
             arithmetic: self.arithmetic(found, &shown, of_leases, other)?,
@@ -216,6 +218,11 @@ impl<'u> OfUsage<'u> {
             corrections,
             entry: shown,
         })
+    }
+
+    /// The charge policies under which these leases ended, or would end now.
+    fn policies(&self) -> BTreeSet<u32> {
+        self.source.leases.iter().filter_map(|lease| lease.policy_in_force).collect()
     }
 
     fn lease(&self, view: &LedgerView<'_>, lease: &LineLease, with_nodes: bool) -> Result<ExplainedLease, Problem> {

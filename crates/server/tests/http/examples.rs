@@ -2,6 +2,7 @@
 //! 0.002 EUR a second and a GPU 0.01, so that two hours of them are 14.40 and 72.00.
 
 use crate::ledger::Ledger;
+use crate::world::Answer;
 use leasehold_api::Method;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -62,6 +63,15 @@ impl Site {
 
     /// Reports usage from 21:30 to 22:30, as the runtime does.
     pub(crate) async fn report(&self, project: &str, unit: &str, quantity: &str, more: Value) -> Value {
+        self.try_report(project, unit, quantity, more).await.expect(201)
+    }
+
+    /// Reports one request more than a project may make, and returns the problem.
+    pub(crate) async fn overdrawn(&self, project: &str, more: Value) -> Value {
+        self.try_report(project, "requests", "1", more).await.expect(422)
+    }
+
+    async fn try_report(&self, project: &str, unit: &str, quantity: &str, more: Value) -> Answer {
         let world = &self.ledger.world;
         let rt = world.get("/api/v1/app-instances/rt?tenant=bio").await.expect(200);
         let id = format!("{project}-{unit}-{quantity}");
@@ -69,10 +79,7 @@ impl Site {
             "app_slug": "app", "operating_mode": rt["operating_mode"], "control_plane_scope": rt["control_plane_scope"],
             "runtime_backend": rt["runtime_backend"], "correlation_id": STORY, "usage_unit": unit,
             "quantity": quantity, "from": "2026-01-31T21:30:00Z", "to": "2026-01-31T22:30:00Z" });
-        world
-            .send(Some(&world.operator), Method::Post, "/api/v1/usage-records", Some(with(record, more)))
-            .await
-            .expect(201)
+        world.send(Some(&world.operator), Method::Post, "/api/v1/usage-records", Some(with(record, more))).await
     }
 
     /// Closes the month. Returns the total of the invoice, and what each project pays for the control plane and for work.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 /// 2026-01-31T21:20:00Z. A GPU costs 0.01 EUR a second.
 const BEGAN: Instant = Instant::from_secs(1_769_894_400);
-const HOUR: u64 = 3600;
+pub(crate) const HOUR: u64 = 3600;
 
 pub(crate) struct Ledger {
     pub(crate) world: World,
-    clock: Arc<ManualClock>,
+    pub(crate) clock: Arc<ManualClock>,
 }
 
 impl Ledger {
@@ -22,7 +22,7 @@ impl Ledger {
         Self::with(|_| {}).await
     }
 
-    async fn with(shape: impl FnOnce(&mut leasehold_server::config::Config)) -> Self {
+    pub(crate) async fn with(shape: impl FnOnce(&mut leasehold_server::config::Config)) -> Self {
         let clock = Arc::new(ManualClock::at(BEGAN));
         let folder = tempfile::tempdir().expect("a folder");
         let mut world = World::at(Arc::clone(&clock) as Arc<_>, folder, shape).await;
@@ -91,17 +91,17 @@ impl Ledger {
     }
 }
 
-fn text<'v>(value: &'v Value, field: &str) -> &'v str {
+pub(crate) fn text<'v>(value: &'v Value, field: &str) -> &'v str {
     value[field].as_str().unwrap_or_else(|| panic!("no text {field} in {value}"))
 }
 
 /// Amounts as whole steps.
-fn steps(amount: &Value) -> i128 {
+pub(crate) fn steps(amount: &Value) -> i128 {
     amount.as_str().and_then(|text| text.parse::<leasehold_model::Steps>().ok()).expect("an amount").0
 }
 
 /// What is printed adds up: the lines to their sum, that with the rounding to the net, and that with the tax to the total.
-fn printed_figures_add_up(page: &str) {
+pub(crate) fn printed_figures_add_up(page: &str) {
     let number = |text: &str| {
         let text = text.rsplit("<td class=\"number\">").next().expect("a cell").split("</td>").next();
         steps(&json!(text.expect("an amount").replace(',', "").replace('\u{2212}', "-")))
@@ -324,9 +324,88 @@ async fn what_is_not_charged_names_the_policy() {
     let explained = ledger.get(&format!("/api/v1/ledger/entries/{}/explain", text(back, "id"))).await;
     let lease = &explained["leases"][0];
     assert_eq!((&lease["charge_policy"], text(lease, "forgiven_seconds")), (&number, "2400.000000000"), "{explained}");
+    assert_eq!(explained["charge_policies"], json!([number]));
     let words = explained["arithmetic"].to_string();
     assert!(words.contains(&format!("Charge policy {number} was in force")), "{words}");
     ledger.world.stop().await;
+}
+
+/// One line, two policies: a GPU that was released after five minutes, under the first, and two that are held, under the
+/// second: 3.00 and 48.00. Neither forgives anything here.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_tells_all_charge_policies_of_its_leases() {
+    let ledger = Ledger::open().await;
+    let world = &ledger.world;
+    let request = json!({ "tenant": "physics", "project": "physics-main", "ttl": "1h",
+        "asks": [{ "class": "h100", "quantity": 1 }] });
+    let lease = world.post("/api/v1/leases", request).await.expect(201)["leases"][0]["id"].clone();
+    let mut numbers = Vec::new();
+    for (after, cause) in [(0, "node_lost"), (300, "preempted")] {
+        ledger.clock.advance(Span::from_secs(after));
+        if after > 0 {
+            let lease = lease.as_str().expect("an ID");
+            world.post(&format!("/api/v1/leases/{lease}/release"), json!({})).await.expect(200);
+            ledger.clock.advance(Span::from_secs(1));
+        }
+        let put = world.post("/api/v1/charge-policies", json!({ "charges": { cause: "none" } })).await.expect(201);
+        numbers.push(put["charge_policy"]["id"].clone());
+    }
+    ledger.pass(HOUR).await;
+    let entry = ledger.usage_of("physics").await;
+    assert_eq!(entry["amount"], "51.000000");
+    let explained = ledger.get(&format!("/api/v1/ledger/entries/{}/explain", text(&entry, "id"))).await;
+    assert_eq!(
+        (&explained["charge_policies"], &explained["leases"][0]["charge_policy"]),
+        (&json!(numbers), &Value::Null)
+    );
+    ledger.world.stop().await;
+}
+
+/// What somebody asked for names the key of the request; what the daemon books by itself has none.
+#[tokio::test(flavor = "multi_thread")]
+async fn entries_name_the_key_of_the_request_that_booked_them() {
+    let ledger = Ledger::open().await;
+    ledger.pass(HOUR).await;
+    let world = &ledger.world;
+    let keyed = async |path: &str, key: &[u8], body: &Value| {
+        let request = world.client().post(format!("{}/api/v1/{path}", world.url)).bearer_auth(&world.operator);
+        let key = reqwest::header::HeaderValue::from_bytes(key).expect("a header");
+        let request = request.header("idempotency-key", key).header("content-type", "application/json");
+        crate::world::read(request.body(body.to_string()).send().await.expect("an answer")).await.expect(201)
+    };
+    let by_hand = json!({ "tenant": "chemistry", "project": "chemistry-main", "currency": "EUR", "reason": "fee",
+        "legs": [{ "account": "receivable", "amount": "1" }, { "account": "adjustments", "amount": "-1" }] });
+    let put = keyed("ledger/entries", b"fee-1", &by_hand).await;
+    assert_eq!(put["entry"]["idempotency_key"], "fee-1", "{put}");
+    let usage = ledger.usage_of("chemistry").await;
+    let correct = json!({ "entry": usage["id"], "amount": "20", "reason": "agreed" });
+    for entry in keyed("ledger/corrections", b"fix-1", &correct).await["entries"].as_array().expect("entries") {
+        assert_eq!(entry["idempotency_key"], "fix-1", "{entry}");
+    }
+    let pay = json!({ "tenant": "chemistry", "currency": "EUR", "amount": "5", "reference": "bank-1" });
+    keyed("payments", b"p\xff", &pay).await;
+    let credit = json!({ "tenant": "chemistry", "amount": "7", "reference": "order 1" });
+    world.post("/api/v1/prepaid/top-ups", credit).await.expect(201);
+    let keys = async || {
+        let entries = ledger.entries("tenant=chemistry&limit=100").await;
+        let told = |entry: &Value| json!([entry["kind"], entry["idempotency_key"], entry["idempotency_key_hex"]]);
+        entries.iter().map(told).collect::<Vec<Value>>()
+    };
+    let expected = [
+        json!(["usage", null, null]),
+        json!(["adjustment", "fee-1", null]),
+        json!(["reversal", "fix-1", null]),
+        json!(["replacement", "fix-1", null]),
+        json!(["payment", null, "70ff"]),
+        json!(["top_up", null, null]),
+    ];
+    assert_eq!(keys().await, expected);
+    // The books keep it on disk.
+    let Ledger { world, clock } = ledger;
+    let world = World::at(clock, world.stop().await, |_| {}).await;
+    let entries = world.get("/api/v1/ledger/entries?tenant=chemistry&kind=adjustment").await.expect(200);
+    assert_eq!(entries["entries"][0]["idempotency_key"], "fee-1");
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

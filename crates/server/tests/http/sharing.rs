@@ -193,6 +193,109 @@ async fn platform_managed_inference() {
     site.ledger.world.stop().await;
 }
 
+/// The overhead of 57.60 divided by quota: `chat` may make 2000 requests in a month and `map` of another tenant 1000, so
+/// that they bear 38.40 and 19.20, whatever they made. `idle` has no quota and bears nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn platform_overhead_is_divided_by_quota() {
+    let site = Site::open(&["ops", "chat", "idle"]).await;
+    let world = &site.ledger.world;
+    world.post("/api/v1/tenants", json!({ "name": "geo" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "map", "tenant": "geo" })).await.expect(201);
+    let platform = json!({ "operating_mode": "platform_managed", "control_plane_scope": "platform" });
+    site.instance("ops", "serving", platform).await;
+    site.hold("ops", "core", 4, json!({ "control_plane": true })).await;
+    for (tenant, project, hard) in [("bio", "chat", 2000), ("geo", "map", 1000)] {
+        let limit = json!({ "tenant": tenant, "project": project, "usage_unit": "requests", "hard": hard });
+        put(&site, "/api/v1/entitlements", limit).await;
+    }
+    put(&site, "/api/v1/sharing", sharing("by_quota", json!({ "usage_unit": "requests" }))).await;
+    site.ledger.pass(2 * HOUR).await;
+    site.report("chat", "requests", "200", json!({})).await;
+    site.report("map", "requests", "1000", json!({ "org_id": "geo" })).await;
+    site.report("idle", "requests", "10", json!({})).await;
+    let over = site.overdrawn("map", json!({ "org_id": "geo" })).await;
+    assert_eq!(over["code"], "entitlement_exceeded", "the quota is a limit as well: {over}");
+    let (total, found) = site.invoice().await;
+    let expected: &[(&str, bool, &[&str])] = &[
+        ("chat", false, &["requests 1.000000"]),
+        ("chat", true, &["share 38.400000"]),
+        ("idle", false, &["requests 0.050000"]),
+        ("ops", true, &["core 57.600000", "share -57.600000"]),
+    ];
+    assert_eq!(found, lines(expected));
+    assert_eq!(total, "39.450000");
+    let (total, found) = site.invoice_of("geo").await;
+    assert_eq!(found, lines(&[("map", false, &["requests 5.000000"]), ("map", true, &["share 19.200000"])]));
+    assert_eq!(total, "24.200000");
+    let all = site.ledger.get("/api/v1/shares?month=2026-01").await;
+    let map = all["shares"].as_array().expect("shares").iter().find(|one| one["project"] == "map").expect("a share");
+    assert_eq!(json!([map["method"], map["weight"], map["total_weight"]]), json!(["by_quota", "1000", "3000"]));
+    let path = format!("/api/v1/ledger/entries/{}/explain", map["entry"].as_str().expect("an entry"));
+    let words = site.ledger.get(&path).await["arithmetic"].to_string();
+    assert!(words.contains("divided by the requests that each project may use in a month"), "{words}");
+    assert!(words.contains("57.600000 EUR × 1000 / 3000"), "{words}");
+    site.ledger.world.stop().await;
+}
+
+/// What a control plane cost is divided once, at the cut. Afterwards its node turns out to have been lost at 22:20, so
+/// that one of its two hours is not charged (−14.40), and an hour of it is corrected by hand (9.60 to 1.00): both are
+/// the owner's, although `c` goes on using the runtime.
+#[tokio::test(flavor = "multi_thread")]
+async fn later_changes_of_shared_cost_stay_with_the_owner() {
+    let (site, lent) = shared_slurm().await;
+    let world = &site.ledger.world;
+    put(&site, "/api/v1/sharing", sharing("by_usage", json!({ "usage_unit": "gpu_hours" }))).await;
+    site.report("c", "gpu_hours", "1", lent.clone()).await;
+    site.report("a", "gpu_hours", "2", lent.clone()).await;
+    let (_, found) = site.invoice().await;
+    assert_eq!(found[&("c".into(), true)], ["share 9.600000"]);
+    let shares = site.ledger.get("/api/v1/shares?month=2026-01").await;
+
+    let lost = json!({ "last_seen": "2026-01-31T22:20:00Z" });
+    world.post("/api/v1/nodes/n2/lose", lost).await.expect(200);
+    let is_settled = |records: &Value| records["records"].as_array().is_some_and(|all| !all.is_empty());
+    world.until("/api/v1/audit/records?kind=node.loss_settled", is_settled).await;
+    let in_february = json!({ "from": "2026-02-01T02:00:00Z", "to": "2026-02-01T03:00:00Z" });
+    let mut of_c = lent;
+    in_february.as_object().expect("an object").iter().for_each(|(key, value)| of_c[key] = value.clone());
+    site.report("c", "gpu_hours", "3", of_c).await;
+    site.ledger.pass(2 * HOUR).await;
+    let corrected = site.ledger.entries("tenant=bio&project=hpc&kind=usage&month=2026-01&limit=1000").await;
+    // 40 minutes of two cores until 22:00.
+    let first = corrected.iter().find(|entry| entry["amount"] == "9.600000").expect("the hour from 21:00");
+    let correct = json!({ "entry": first["id"], "amount": "1", "reason": "agreed" });
+    let put_right = world.post("/api/v1/ledger/corrections", correct).await.expect(201);
+    assert_eq!(put_right["change"], "-8.600000");
+
+    // 22:20 to 23:00 and 23:00 to 23:20, given back to the owner in the open month.
+    let entries = site.ledger.entries("tenant=bio&month=2026-02&limit=1000").await;
+    let mut booked: Vec<[&Value; 4]> = entries
+        .iter()
+        .map(|entry| [&entry["project"], &entry["kind"], &entry["original_month"], &entry["amount"]])
+        .collect();
+    booked.sort_by_key(|entry| entry[3].to_string());
+    assert_eq!(
+        json!(booked),
+        json!([
+            ["hpc", "usage", "2026-01", "-4.800000"],
+            ["hpc", "usage", "2026-01", "-9.600000"],
+            ["hpc", "reversal", "2026-01", "-9.600000"],
+            ["hpc", "replacement", "2026-01", "1.000000"],
+        ])
+    );
+    // The shares of January are what they were, and there are none of these changes in February.
+    assert_eq!(site.ledger.get("/api/v1/shares?month=2026-01").await["shares"], shares["shares"]);
+    let draft = site.ledger.get("/api/v1/shares").await;
+    assert_eq!((&draft["month"], &draft["shares"]), (&json!("2026-02"), &json!([])), "{draft}");
+    let balances = site.ledger.get("/api/v1/ledger/balances?account=shared_runtime").await;
+    assert_eq!(balances["balances"][0]["balance"], "0.000000", "{balances}");
+    let february = site.ledger.get("/api/v1/invoices/draft?tenant=bio").await;
+    let of_others = |line: &&Value| line["project"] != "hpc";
+    assert_eq!(february["drafts"][0]["lines"].as_array().expect("lines").iter().filter(of_others).count(), 0);
+    assert_eq!(february["drafts"][0]["adjustments"], "-23.000000", "{february}");
+    site.ledger.world.stop().await;
+}
+
 /// Job time on a lent worker that the policy bills: `c` pays 10 × 0.50, and `a`, which lends the GPU, gets it back.
 #[tokio::test(flavor = "multi_thread")]
 async fn billed_work_is_credited_to_who_pays_for_the_capacity() {

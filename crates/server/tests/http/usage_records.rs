@@ -7,13 +7,13 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
 const HOUR: u64 = 3600;
-const PATH: &str = "/api/v1/usage-records";
+pub(crate) const PATH: &str = "/api/v1/usage-records";
 const STORY: &str = "0b9f4e9c-52d8-4a43-9a3d-1f3a4d1e9f10";
 
 /// A runtime `dev` of physics-main, and the token `adapter` of its operator. A request costs 0.005 EUR, a job-hour 0.25.
 pub(crate) struct Reporting {
     pub(crate) ledger: Ledger,
-    token: String,
+    pub(crate) token: String,
 }
 
 impl Reporting {
@@ -122,8 +122,17 @@ async fn every_anchor_is_stated_and_agrees_with_the_registry() {
     ] {
         let answer = reporting.post(&record("x", json!({ field: value }))).await;
         assert_eq!(answer.code(), code, "{field}: {value}");
-        assert!([404, 422].contains(&answer.status), "{field}: {}", answer.status);
+        let status = if code == "unknown_usage_record" { 409 } else { 422 };
+        assert_eq!(answer.status, status, "{field}: {value}");
+        // A refusal names the field that is wrong.
+        let named = answer.json()["field"].as_str().unwrap_or_default().to_owned();
+        // Of two times, the later one is named.
+        let expected = if code == "usage_ends_first" { "to" } else { field };
+        assert_eq!(named, expected, "{value}");
     }
+    // Only one source is accepted here, so it may be left out; what it is not is refused under its name.
+    let other = reporting.post(&record("x", json!({ "usage_source": "sensor" }))).await;
+    assert_eq!(told(&other), (422, "bad_body".into(), "usage_source".into()));
     let old = json!({ "from": "2025-12-01T00:00:00Z", "to": "2025-12-01T01:00:00Z" });
     assert_eq!(told(&reporting.post(&record("x", old)).await), (422, "too_late".into(), "to".into()));
     assert_eq!(reporting.post(&json!({ "color": "red" })).await.code(), "bad_body");
@@ -141,6 +150,10 @@ async fn every_anchor_is_stated_and_agrees_with_the_registry() {
     assert_eq!(admin.await.code(), "role_forbids");
     reporting.ledger.world.post(PATH, record("1", json!({}))).await.expect(201);
     assert_eq!(reporting.post(&record("1", json!({}))).await.status, 201, "another source");
+    let shown = reporting.ledger.world.get(&format!("{PATH}/1")).await.expect(200);
+    assert_eq!(shown["usage_source"], "app_runtime");
+    // The one field that may be left out.
+    reporting.post(&without("usage_source")).await.expect(201);
     reporting.ledger.world.stop().await;
 }
 
