@@ -187,7 +187,7 @@ class Fold:
         self.reported: list[tuple[Sealed, bool]] = []  # and whether the ledger was open then
         self.decisions: dict[int, sharing.Decision] = {}
         self.work: Optional[sharing.Work] = None
-        self.books = Books(tenant.payers)
+        self.books = Books(tenant.payers, bill.statement.body["from"])
         self.priced: Optional[Prices] = None  # until a common record changes something
         self.own, self.shared = Frontier(), Frontier()
         self.last_stamp = 0

@@ -2,10 +2,11 @@
 
 use leasehold_bill::{ClaimedNodes, Concern, Contradiction, Ending, Fold, Phase, Revocation};
 use leasehold_model::body::{
-    AppInstanceDeleted, AppInstancePut, AppTypeDeleted, BelongsTo, Body, ClassPut, Correlation, EntitlementPut, EntitlementScope, Expired, Fenced, Granted, Heartbeat, Leases,
-    LedgerAdjusted, Member, NodeDrained, NodeLost, NodePut, NodeReturned, Nodes, NodesClaimed, NodesReleased,
-    PolicyScope, PreemptionDecided, ProjectPut, Released, Renewal, Renewed, ReplicaPlacement, Reported, ReportedLeases, Revoked, SharingPut,
-    TeardownStarted, TenantPut, TornDown, UserPut,
+    AppInstanceDeleted, AppInstancePut, AppTypeDeleted, BelongsTo, Body, ClassPut, Correlation, EntitlementPut,
+    EntitlementScope, Expired, Fenced, Granted, Heartbeat, Leases, LedgerAdjusted, Member, NodeDrained, NodeLost,
+    NodePut, NodeReturned, Nodes, NodesClaimed, NodesReleased, PolicyScope, PreemptionDecided, ProjectPut, Released,
+    Renewal, Renewed, ReplicaPlacement, Reported, ReportedLeases, Revoked, SharingPut, TeardownStarted, TenantPut,
+    TornDown, UserPut,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::Currency;
@@ -172,7 +173,8 @@ fn sharing_policies_and_limits_are_listed_with_those_whom_they_concern() {
     }
     let listed = |tape: &Tape| {
         let (common, own) = (tape.fold.common_list(), tape.fold.tenant_list(TenantNo(0)));
-        let limits: Vec<_> = own.limits.iter().map(|limit| (limit.app_instance.map(|app| app.0), limit.hard.0)).collect();
+        let limits: Vec<_> =
+            own.limits.iter().map(|limit| (limit.app_instance.map(|app| app.0), limit.hard.0)).collect();
         (common.sharing.len(), own.sharing.len(), limits)
     };
     assert_eq!(listed(&tape), (2, 1, vec![(Some(1), 6), (Some(2), 7)]));

@@ -3,9 +3,7 @@
 
 use super::{Daemon, refuses, tells};
 use leasehold_cell::{Clock as _, Core, ManualClock, Now, Pending, StartOptions, SystemClock, commit, publish};
-use leasehold_engine::command::{
-    OpenLedger, PutClass, PutNode, PutPool, PutProject, PutTenant, RequestLease,
-};
+use leasehold_engine::command::{OpenLedger, PutClass, PutNode, PutPool, PutProject, PutTenant, RequestLease};
 use leasehold_engine::{Command, Request};
 use leasehold_journal::{Journal, Local, Options};
 use leasehold_model::body::PerPriority;
@@ -91,7 +89,8 @@ impl Past {
 fn two_months(data: &Path, first: Month) {
     let hour = Span::from_secs(3600);
     let mut past = Past::begin(data, first.start().saturating_add(hour));
-    let spec = ClassSpec { name: name("h100"), kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 1, premium: false };
+    let spec =
+        ClassSpec { name: name("h100"), kind: ResourceKind::Gpu, tier: None, quanta_per_unit: 1, premium: false };
     let none = PerPriority([None, None, None]);
     let pool = PutPool {
         pool: None,

@@ -10,9 +10,8 @@ use leasehold_model::{Body, ControlPlaneScope, Record, TenantNo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The numbers whose owners are known. Nodes, pools, classes and apps are the operator's.
-const OWNED: [&str; 8] = [
-    "TenantNo", "ProjectNo", "UserNo", "TokenNo", "LeaseNo", "AllocationNo", "AppInstanceNo", "AttachmentNo",
-];
+const OWNED: [&str; 8] =
+    ["TenantNo", "ProjectNo", "UserNo", "TokenNo", "LeaseNo", "AllocationNo", "AppInstanceNo", "AttachmentNo"];
 
 /// What is said of tenants somewhere: numbers, as `ProjectNo(3)`, and names, in quotes.
 fn said(what: &impl std::fmt::Debug) -> BTreeSet<String> {
@@ -162,7 +161,8 @@ fn nothing_of_other_tenants_is_in_a_proof() {
     }
     println!("{searched} records, {told} numbers that are allowed, kinds {kinds:?}");
     assert!(searched > 5000, "only {searched} records");
-    for kind in ["ledger.shared", "sharing.put", "usage.recorded", "node.claimed", "lease.revoked", "app_instance.put"] {
+    for kind in ["ledger.shared", "sharing.put", "usage.recorded", "node.claimed", "lease.revoked", "app_instance.put"]
+    {
         assert!(kinds.contains(kind), "no {kind} was searched");
     }
 }
@@ -170,9 +170,11 @@ fn nothing_of_other_tenants_is_in_a_proof() {
 /// A search that finds nothing would prove nothing.
 #[test]
 fn the_search_sees_numbers_and_names() {
-    let record = Record::new(7, leasehold_model::Instant(1), leasehold_model::body::ProjectDeleted {
-        project: leasehold_model::ProjectNo(3),
-    });
+    let record = Record::new(
+        7,
+        leasehold_model::Instant(1),
+        leasehold_model::body::ProjectDeleted { project: leasehold_model::ProjectNo(3) },
+    );
     assert!(said(&record).contains("ProjectNo(3)"));
     let name = super::directed::name("p");
     assert_eq!(said(&(Some(TenantNo(4)), name)), BTreeSet::from(["TenantNo(4)".to_owned(), "\"p\"".to_owned()]));

@@ -205,7 +205,9 @@ fn manipulated_files_are_refused() {
     }
     println!("{} files, {made:#?}", folder.files);
     // What a file cannot say: its hashes follow from its bytes, and its order from the sequences.
-    let sayable = |what: &&str| !["a record has another hash", "two records are swapped", "the invoice is missing"].contains(what);
+    let sayable = |what: &&str| {
+        !["a record has another hash", "two records are swapped", "the invoice is missing"].contains(what)
+    };
     for what in changes().map(|change| change.what).filter(sayable) {
         assert!(made.get(what).is_some_and(|count| *count > 0), "{what}: never made as a file");
     }
