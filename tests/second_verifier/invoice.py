@@ -187,7 +187,7 @@ class Fold:
         self.reported: list[tuple[Sealed, bool]] = []  # and whether the ledger was open then
         self.decisions: dict[int, sharing.Decision] = {}
         self.work: Optional[sharing.Work] = None
-        self.books = Books(tenant.payers)
+        self.books = Books(tenant.payers, bill.statement.body["from"])
         self.priced: Optional[Prices] = None  # until a common record changes something
         self.own, self.shared = Frontier(), Frontier()
         self.last_stamp = 0
@@ -411,15 +411,16 @@ def check_shares(bill: Bill, fold: Fold) -> None:
 
 
 def check_prepaid(bill: Bill) -> None:
-    """After each account what is credited is the sum so far, rounded; the nets themselves if all is paid."""
-    b, paid, credited = bill.invoice.body, 0, 0
+    """Each credits the sum so far, rounded, less the same before it; the nets themselves if all is paid."""
+    b, paid, before = bill.invoice.body, 0, 0
     for r in bill.applied:
-        paid, credited = paid + r.body["amount"], credited + r.body["credited"]
+        paid += r.body["amount"]
         everything = paid == sum(amount for _, amount in b["projects"])
-        expected = sum(row[2] for row in b["taxes"]) if everything else to_decimals(paid, b["currency"])
-        if expected != credited:
+        so_far = sum(row[2] for row in b["taxes"]) if everything else to_decimals(paid, b["currency"])
+        if r.body["credited"] != so_far - before:
             bill.wrong("wrong_prepaid", "record", r.sequence, "what is credited is not what was paid, rounded",
-                       expected, credited)
+                       so_far - before, r.body["credited"])
+        before = so_far
 
 
 def check_bill_alone(bill: Bill) -> Fold:

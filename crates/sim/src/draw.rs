@@ -24,11 +24,11 @@ pub fn about_apps(state: &State, now: Instant) -> Option<Request> {
     apps::any(state, now).map(|(identity, command)| Request::new(identity, command))
 }
 
-/// A policy that shares the cost of control planes, or a limit by which it is shared, often.
+/// A policy that shares the cost of control planes, often.
 pub fn about_sharing(state: &State, records: &[Record], now: Instant) -> Option<Request> {
     let drawn = sharing::any(state, records, now, true);
-    let fitting = drawn.filter(|(_, command)| matches!(command, Command::PutSharing(_) | Command::PutEntitlement(_)));
-    fitting.map(|(identity, command)| Request::new(identity, command))
+    let policy = drawn.filter(|(_, command)| matches!(command, Command::PutSharing(_)));
+    policy.map(|(identity, command)| Request::new(identity, command))
 }
 
 /// A usage record of a runtime, or a price, at times, as sent by a server whose books have these records or fewer.

@@ -200,7 +200,11 @@ fn shares_are_checked_and_what_concerns_others_is_said_to_be_unproved() {
     of_owner.sort_by_key(|line| line.1);
     assert_eq!(of_owner, [shares, line(GPU_HOUR, "36.000000", Verdict::Proved)]);
     assert_eq!(told(user), [line(0, "9.000000", Verdict::Shared)]);
-    assert_eq!((owner.not_proved.len(), user.not_proved.len()), (1, 1));
+    let open = |report: &Report| report.not_proved.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let total = "The total weight for app-0: the weights of other tenants are not in the file.";
+    let by_others = "What projects of other tenants bear of the cost of app-0.";
+    let cost = "What the control plane of app-0 cost: its owner is a project of another tenant.";
+    assert_eq!((open(owner), open(user)), (vec![total.into(), by_others.into()], vec![total.into(), cost.into()]));
 
     // A share that is too large by a cent is not in proportion to its weight.
     let mut evidence = evidences(&world.records).remove(1);
@@ -214,4 +218,26 @@ fn shares_are_checked_and_what_concerns_others_is_said_to_be_unproved() {
     let entries = report.mismatches.iter().filter(|mismatch| matches!(mismatch.place, Place::Entry(_)));
     let differences: Vec<_> = entries.map(|mismatch| mismatch.difference.as_deref()).collect();
     assert_eq!(differences, [Some("0.010000")]);
+
+    // Ten requests instead of five would make 18.00. They fit together, and not to what the tenant used.
+    let mut evidence = evidences(&world.records).remove(1);
+    for evident in &mut evidence.records {
+        if let Body::LedgerShared(shared) = &mut evident.record.body {
+            shared.weight.0 *= 2;
+            (shared.share.0, shared.booked.0) = (shared.share.0 * 2, shared.booked.0 * 2);
+        }
+    }
+    let report = check(&evidence);
+    let why = "The weight of the project for app-0 is not what its records and the policy say.";
+    assert!(report.mismatches.iter().any(|mismatch| mismatch.why == why), "{:#?}", report.mismatches);
+    // Nor was another version of the policy in force.
+    let mut evidence = evidences(&world.records).remove(1);
+    for evident in &mut evidence.records {
+        if let Body::LedgerShared(shared) = &mut evident.record.body {
+            shared.version = 2;
+        }
+    }
+    let report = check(&evidence);
+    let [mismatch] = &report.mismatches[..] else { panic!("one mismatch: {:#?}", report.mismatches) };
+    assert_eq!(mismatch.expected, "version 1 of the policy for app-type-0");
 }

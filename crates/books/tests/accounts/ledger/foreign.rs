@@ -113,6 +113,9 @@ fn allowed(record: &Record, tenant: TenantNo) -> BTreeSet<String> {
             said(&sharing.iter().flat_map(|sharing| sharing.basis.projects()).collect::<Vec<_>>())
         }
         Body::LedgerShared(LedgerShared { owner, policy, .. }) => said(&(owner, policy.tenant)),
+        // A runtime of the platform may report with a token of the tenant that owns it.
+        Body::UsageRecorded(recorded) => said(&recorded.report.reporter),
+        Body::UsageRefused(refused) => said(&refused.report.reporter),
         _ => BTreeSet::new(),
     }
 }

@@ -170,6 +170,11 @@ fn key() -> SigningKey {
     SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key")
 }
 
+/// What a file can say: the hashes in it follow from its bytes, and the order from the sequences.
+fn sayable(change: &&Change) -> bool {
+    !["a record has another hash", "two records are swapped", "the invoice is missing"].contains(&change.what)
+}
+
 /// How often each kind of manipulation is made.
 const EACH: u32 = 3;
 
@@ -180,7 +185,10 @@ fn manipulated_files_are_refused() {
     let (key, mut folder) = (key(), Folder::open());
     let trust = Trust::new(key.verifier());
     let mut made: BTreeMap<&str, u32> = BTreeMap::new();
-    for (seed, story) in histories(90) {
+    for (seed, story) in histories(400) {
+        if seed >= 60 && changes().filter(sayable).all(|change| made.get(change.what).is_some_and(|count| *count > 0)) {
+            break;
+        }
         for (at, evidence) in evidences(&story.records).into_iter().enumerate() {
             // Where a line is not proved, not everything can be noticed.
             if check(&evidence).lines.iter().any(|line| line.verdict == Verdict::NotProved) {
@@ -204,11 +212,7 @@ fn manipulated_files_are_refused() {
         }
     }
     println!("{} files, {made:#?}", folder.files);
-    // What a file cannot say: its hashes follow from its bytes, and its order from the sequences.
-    let sayable = |what: &&str| {
-        !["a record has another hash", "two records are swapped", "the invoice is missing"].contains(what)
-    };
-    for what in changes().map(|change| change.what).filter(sayable) {
+    for what in changes().filter(sayable).map(|change| change.what) {
         assert!(made.get(what).is_some_and(|count| *count > 0), "{what}: never made as a file");
     }
     let kinds = made.values().filter(|count| **count > 0).count();

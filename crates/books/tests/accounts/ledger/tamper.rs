@@ -125,7 +125,7 @@ fn is_later(before: &Record, body: &Body) -> bool {
     matches!(&before.body, Body::Granted(granted) if granted.first_lease == lease)
 }
 
-/// The last lease of the range that was granted is renewed at once, for a day.
+/// The last lease of the range that was granted is renewed at once, for half as long.
 fn add_renewal(evidence: &mut Evidence) -> bool {
     add(evidence, |evidence| {
         let cut = evidence.statement.1.cut;
@@ -138,8 +138,8 @@ fn add_renewal(evidence: &mut Evidence) -> bool {
             Body::Granted(granted) => Some((&evident.record, granted)),
             _ => None,
         });
-        let (record, granted) = granted.next_back()?;
-        let expires_at = record.stamp.saturating_add(granted.ttl).saturating_add(Span::from_secs(86_400));
+        let (record, granted) = granted.last()?;
+        let expires_at = record.stamp.saturating_add(Span(granted.ttl.0 / 2));
         let renewal = Renewal { lease: granted.first_lease, expires_at, activity: None };
         Some((record.identity.clone(), Body::Renewed(Renewed { renewals: [renewal].into_iter().collect() })))
     })

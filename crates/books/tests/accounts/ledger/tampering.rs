@@ -91,10 +91,10 @@ fn try_change(change: &Change, evidence: &Evidence, found: &mut Found) {
     found.placed += u32::from(names(&report, change.expected));
 }
 
-/// Histories of one month or two, with and without shares.
+/// Histories of one month or two, with and without shares; those after the first 60 are all with shares.
 pub(crate) fn histories(count: u64) -> impl Iterator<Item = (u64, Story)> {
     (0..count).map(|seed| {
-        let shares = seed % 3 == 1;
+        let shares = seed % 3 == 1 || seed >= 60;
         let told = if shares { tell_sharing(seed, 200) } else { tell(seed, 200, Shelf::Memory) };
         let mut story = told.unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         if seed % 3 == 0 {
@@ -108,7 +108,7 @@ pub(crate) fn histories(count: u64) -> impl Iterator<Item = (u64, Story)> {
 #[test]
 fn every_change_is_noticed_in_its_place() {
     let mut found: BTreeMap<&str, Found> = BTreeMap::new();
-    for (_, story) in histories(90) {
+    for (_, story) in histories(160) {
         for evidence in evidences(&story.records) {
             let honest = restated(evidence.clone()).expect("nothing was changed");
             assert_eq!(honest.statement, evidence.statement, "what is stated again is the same");
