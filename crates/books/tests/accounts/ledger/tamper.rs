@@ -138,7 +138,7 @@ fn add_renewal(evidence: &mut Evidence) -> bool {
             Body::Granted(granted) => Some((&evident.record, granted)),
             _ => None,
         });
-        let (record, granted) = granted.last()?;
+        let (record, granted) = granted.next_back()?;
         let expires_at = record.stamp.saturating_add(Span(granted.ttl.0 / 2));
         let renewal = Renewal { lease: granted.first_lease, expires_at, activity: None };
         Some((record.identity.clone(), Body::Renewed(Renewed { renewals: [renewal].into_iter().collect() })))
