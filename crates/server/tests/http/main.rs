@@ -14,6 +14,7 @@ mod charged;
 mod claims;
 mod clock;
 mod conform;
+mod delivery_operations;
 mod empty_nodes;
 mod entitlements;
 mod evictions;

@@ -14,13 +14,13 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 use tokio::sync::{Mutex, mpsc};
 
-const HOOKS: &str = "/api/v1/deliveries/webhooks";
+pub(crate) const HOOKS: &str = "/api/v1/deliveries/webhooks";
 /// Far longer than a delivery takes: a test that fails says so.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One delivery.
 #[derive(Debug)]
-struct Delivery {
+pub(crate) struct Delivery {
     headers: HeaderMap,
     body: Bytes,
 }
@@ -44,8 +44,8 @@ struct Receiving {
 }
 
 /// A receiver on loopback that answers with one status.
-struct Receiver {
-    url: String,
+pub(crate) struct Receiver {
+    pub(crate) url: String,
     status: Arc<AtomicU16>,
     arrived: Mutex<mpsc::UnboundedReceiver<Delivery>>,
 }
@@ -56,7 +56,7 @@ async fn take(State(receiving): State<Receiving>, headers: HeaderMap, body: Byte
 }
 
 impl Receiver {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let (send, arrived) = mpsc::unbounded_channel();
         let status = Arc::new(AtomicU16::new(200));
         let receiving = Receiving { status: Arc::clone(&status), arrived: send };
@@ -73,11 +73,11 @@ impl Receiver {
         Self { url, status, arrived: Mutex::new(arrived) }
     }
 
-    fn answer(&self, status: u16) {
+    pub(crate) fn answer(&self, status: u16) {
         self.status.store(status, Ordering::SeqCst);
     }
 
-    async fn next(&self) -> Delivery {
+    pub(crate) async fn next(&self) -> Delivery {
         let mut arrived = self.arrived.lock().await;
         tokio::time::timeout(PATIENCE, arrived.recv()).await.expect("in time").expect("a delivery")
     }
@@ -90,12 +90,12 @@ impl Receiver {
         kinds
     }
 
-    async fn is_idle(&self) -> bool {
+    pub(crate) async fn is_idle(&self) -> bool {
         self.arrived.lock().await.is_empty()
     }
 }
 
-async fn site() -> World {
+pub(crate) async fn site() -> World {
     let mut world = World::with(|config| {
         config.accounting.enabled = true;
         config.accounting.webhooks.allowed_networks = vec!["127.0.0.0/8".into()];
@@ -105,14 +105,14 @@ async fn site() -> World {
     world
 }
 
-async fn hook(world: &World, receiver: &Receiver, more: Value) -> Value {
+pub(crate) async fn hook(world: &World, receiver: &Receiver, more: Value) -> Value {
     let mut new = json!({ "name": "biller", "url": receiver.url });
     more.as_object().expect("an object").iter().for_each(|(key, value)| new[key] = value.clone());
     world.post(HOOKS, new).await.expect(201)
 }
 
 /// What a path answers once it is as wanted. Deliveries leave no records, so there is nothing to wait for but the answer.
-async fn eventually(
+pub(crate) async fn eventually(
     world: &World,
     method: Method,
     path: &str,
@@ -131,7 +131,7 @@ async fn eventually(
     tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("{path} does not come to be as wanted"))
 }
 
-async fn lease(world: &World, tenant: &str) -> String {
+pub(crate) async fn lease(world: &World, tenant: &str) -> String {
     let asked = json!({ "tenant": tenant, "project": format!("{tenant}-main"), "ttl": "10m",
         "asks": [{ "class": "h100", "quantity": 1 }] });
     let granted = world.post("/api/v1/leases", asked).await.expect(201);
