@@ -15,6 +15,7 @@ mod claims;
 mod clock;
 mod conform;
 mod delivery_jobs;
+mod delivery_operations;
 mod empty_nodes;
 mod entitlements;
 mod evictions;
