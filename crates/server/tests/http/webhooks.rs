@@ -432,11 +432,11 @@ async fn every_event_about_sensitive_work_names_the_claimer() {
         world.post(&format!("/api/v1/leases/{lease}/{what}"), body).await.expect(200);
     };
     let first = lease().await;
+    let more = json!({ "ttl": "10m", "asks": [{ "class": "h100", "quantity": 3 }] });
+    assert_eq!(world.post("/api/v1/leases", who(more)).await.status, 409);
     act(&first, "renew", json!({ "ttl": "20m" })).await;
     act(&first, "release", json!({})).await;
     act(&lease().await, "revoke", json!({ "grace": "0s" })).await;
-    let more = json!({ "ttl": "10m", "asks": [{ "class": "h100", "quantity": 5 }] });
-    assert_eq!(world.post("/api/v1/leases", who(more)).await.status, 409);
 
     // Allocations: one that completes, one that fails, one that is put back, and one that waits and is cancelled.
     let submit = async |more: Value| {
@@ -450,7 +450,7 @@ async fn every_event_about_sensitive_work_names_the_claimer() {
     let fails = submit(json!({ "walltime": "1h" })).await;
     let waits = submit(json!({ "walltime": "1h", "requeue": true })).await;
     say(&waits, "hold", json!({})).await;
-    say(&waits, "release-hold", json!({})).await;
+    say(&waits, "release", json!({})).await;
     say(&completes, "start", json!({})).await;
     say(&completes, "checkpointing", json!({})).await;
     say(&completes, "checkpoint", json!({ "bytes": 4096, "took": "1s" })).await;
