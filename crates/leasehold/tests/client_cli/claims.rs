@@ -37,3 +37,25 @@ fn nodes_are_claimed_used_released_and_wiped() {
         cost["lines"].as_array().expect("lines").iter().map(|line| (&line["user"], &line["priority"])).collect();
     assert!(users.contains(&(&json!("ada"), &json!("guaranteed"))), "{cost}");
 }
+
+/// The node costs (4 × 0.01 + 64 × 0.001) × 1.5 = 0.156 EUR a second: ten minutes are 93.60.
+#[test]
+fn credit_covers_a_claim_up_to_its_end_and_never_ends_it() {
+    let daemon = Daemon::with_cluster();
+    daemon.run("node create gpu-2 --pool training --class gpu-h100=4 --teardown immediate").ok();
+    daemon.run("prepaid top-up 120 --project lattice --tenant physics --reference order-1").ok();
+    refuses(&daemon.run(&format!("claim make gpu-1 {MINE}")), 1, "claim_needs_end");
+    refuses(&daemon.run(&format!("claim make gpu-1 {MINE} --until 1h")), 1, "claim_not_covered");
+    daemon.run(&format!("claim make gpu-1 {MINE} --until 10m")).ok();
+    daemon.run("prepaid policy --project lattice --tenant physics --depleted drain --grace 1h").ok();
+    let sensitive = daemon.json(&format!("lease request --gpu 1 --ttl 10m --sensitive {MINE}"));
+    let ordinary = daemon.json("lease request --gpu 1 --ttl 10m --tenant physics --project lattice");
+    let id = |granted: &serde_json::Value| granted["leases"][0]["id"].as_str().expect("an id").to_owned();
+    let (sensitive, ordinary) = (id(&sensitive), id(&ordinary));
+    let post = "ledger post lattice --tenant physics --currency EUR --reason licence";
+    daemon.run(&format!("{post} --leg receivable=200 --leg adjustments=-200")).ok();
+    tells(&daemon.run("prepaid show --project lattice --tenant physics").ok(), &["depleted: drain"]);
+    tells(&daemon.run(&format!("lease show {ordinary}")).ok(), &["revoking", "budget"]);
+    tells(&daemon.run(&format!("lease show {sensitive}")).ok(), &["active"]);
+    tells(&daemon.run("claim list").ok(), &["gpu-1", "claimed", "ada"]);
+}

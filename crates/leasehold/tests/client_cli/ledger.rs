@@ -47,6 +47,11 @@ fn the_ledger_is_read_booked_corrected_and_disputed() {
     refuses(&daemon.run("ledger show entry-1-0"), 1, "unknown_entry");
     let shown = daemon.json(&format!("ledger show {entry}"));
     assert_eq!((&shown["disputed"], shown["corrected_by"].is_string()), (&json!(false), true));
+    // Every command has a key; this one was chosen.
+    let chosen =
+        daemon.run(&format!("ledger post {OF} --reason one --leg receivable=1 --leg adjustments=-1 --key fee-1"));
+    tells(&chosen.ok(), &["adjustment", "idempotency key", "fee-1"]);
+    tells(&daemon.run(&format!("ledger show {entry}")).ok(), &["idempotency key"]);
 }
 
 #[test]

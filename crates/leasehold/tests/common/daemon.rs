@@ -172,16 +172,14 @@ impl Daemon {
     /// The status and the body of a request as the operator, over plain HTTP.
     pub(crate) fn http(&self, method: &str, path: &str, body: &str) -> (u16, String) {
         let token = fs::read_to_string(self.path("data/operator.token")).expect("a token");
-        let address = self.url.strip_prefix("http://").expect("plain HTTP");
-        let mut stream = TcpStream::connect(address).expect("a connection");
-        let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
-        let head = format!("{head}authorization: Bearer {}\r\n", token.trim());
-        let head = format!("{head}content-type: application/json\r\ncontent-length: {}\r\n", body.len());
-        write!(stream, "{head}\r\n{body}").expect("a request");
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).expect("an answer");
-        let status = answer.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
-        (status, answer.split_once("\r\n\r\n").expect("a body").1.to_owned())
+        http(&self.url, token.trim(), method, path, body)
+    }
+
+    /// The lines that a GET as the operator is answered with, as they come: for streams of events.
+    pub(crate) fn stream(&self, path: &str) -> impl Iterator<Item = String> {
+        let token = fs::read_to_string(self.path("data/operator.token")).expect("a token");
+        let stream = asked(&self.url, token.trim(), "GET", path, "");
+        BufReader::new(stream).lines().map_while(Result::ok)
     }
 
     /// A GPU class and a memory class, a node with 4 GPUs and 64 GiB and immediate teardown, a tenant, a project and a user.
@@ -206,6 +204,24 @@ impl Daemon {
             self.run(line).ok();
         }
     }
+}
+
+/// The status and the body of a request over plain HTTP.
+pub(crate) fn http(url: &str, token: &str, method: &str, path: &str, body: &str) -> (u16, String) {
+    let mut answer = String::new();
+    asked(url, token, method, path, body).read_to_string(&mut answer).expect("an answer");
+    let status = answer.get(9..12).and_then(|status| status.parse().ok()).expect("a status");
+    (status, answer.split_once("\r\n\r\n").expect("a body").1.to_owned())
+}
+
+fn asked(url: &str, token: &str, method: &str, path: &str, body: &str) -> TcpStream {
+    let address = url.strip_prefix("http://").expect("plain HTTP");
+    let mut stream = TcpStream::connect(address).expect("a connection");
+    let head = format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n");
+    let head = format!("{head}authorization: Bearer {token}\r\n");
+    let head = format!("{head}content-type: application/json\r\ncontent-length: {}\r\n", body.len());
+    write!(stream, "{head}\r\n{body}").expect("a request");
+    stream
 }
 
 fn new_folder() -> TempDir {
