@@ -7,11 +7,17 @@
 
 use leasehold_bench::work::{Workload, cluster, engine_with_cluster, fill, large_cluster, name};
 use leasehold_books::{Books, Dim, Keeper, Question};
-use leasehold_engine::command::RequestLease;
+use leasehold_engine::command::{OpenLedger, PostUsage, RatedLine, RequestLease, SettleHour};
 use leasehold_engine::{Command, Engine, Request, Sealed, State};
+use leasehold_ledger::Amount;
 use leasehold_meter::Window;
 use leasehold_model::body::Genesis;
-use leasehold_model::{Batch, ClassNo, Identity, Instant, LeaseNo, PoolNo, ProjectNo, Quanta, Record, Span, TenantNo};
+use leasehold_model::ledger::{HOUR_NS, Item};
+use leasehold_model::rate::Currency;
+use leasehold_model::{
+    Batch, ClassNo, Identity, Instant, LeaseNo, LineKey, Month, PoolNo, Priority, ProjectNo, Quanta, Record, Span,
+    Steps, TenantNo, UsageDelta,
+};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{self, ExitCode};
@@ -122,6 +128,7 @@ fn run(measure: &mut Measure<'_>) {
     }
     placement(measure);
     books(measure);
+    ledger(measure);
 }
 
 /// More than a node has.
@@ -169,6 +176,76 @@ fn books(measure: &mut Measure<'_>) {
         let usage = books.usage(&question).expect("an answer");
         assert!(!usage.is_empty());
     });
+}
+
+const EARLY_FOLD: &str = "fold of a posted hour";
+const LATE_FOLD: &str = "the same after 20,000 entries";
+
+/// One payer is posted for every hour of a month, with thirty lines each: the fold of an hour costs the same at the end
+/// of the month, after twenty thousand entries.
+fn ledger(measure: &mut Measure<'_>) {
+    const HOURS: u64 = 700;
+    const MEASURED: u64 = 50;
+    let mut engine = engine_with_cluster(2, 2);
+    let mut folded = engine.state().clone();
+    let mut batch = Batch::new(engine.state().size());
+    let mut decide = |engine: &mut Engine, now: Instant, command: Command| {
+        engine.decide(now, &Request::new(Identity::default(), command), &mut batch).expect("it is valid");
+        let records = batch.frames().map(|frame| frame.expect("a whole frame").decode().expect("a record"));
+        let records: Vec<Record> = records.collect();
+        batch.reset(engine.state().size());
+        records
+    };
+    let mut records = decide(&mut engine, T0, Command::OpenLedger(OpenLedger { from: None }));
+    for hour in 0..HOURS {
+        let through = Instant(T0.0 + (hour + 1) * HOUR_NS);
+        let post = posted_hour(engine.state(), Instant(T0.0 + hour * HOUR_NS), through);
+        records.extend(decide(&mut engine, through, Command::PostUsage(post)));
+        let as_of_size = engine.state().size();
+        records.extend(decide(&mut engine, through, Command::SettleHour(SettleHour { through, as_of_size })));
+    }
+    // One record opened the ledger, and every hour has two.
+    let mut rest = records.into_iter();
+    let mut fold = |state: &mut State, count: u64| {
+        let some = rest.by_ref().take(usize::try_from(count).expect("small"));
+        some.for_each(|record| state.apply(&record).expect("it fits"));
+    };
+    fold(&mut folded, 1);
+    measure(EARLY_FOLD, MEASURED, &mut |_| fold(&mut folded, 2));
+    fold(&mut folded, 2 * (HOURS - 2 * MEASURED));
+    measure(LATE_FOLD, MEASURED, &mut |_| fold(&mut folded, 2));
+}
+
+/// Thirty lines of the first project.
+fn posted_hour(state: &State, hour: Instant, through: Instant) -> PostUsage {
+    let line = |card: u32| RatedLine {
+        key: LineKey {
+            hour,
+            project: ProjectNo(0),
+            pool: PoolNo(0),
+            item: Item::Class(ClassNo(0)),
+            priority: Priority::Standard,
+            priced: Priority::Standard,
+            tag: None,
+            app_instance: None,
+            attachment: None,
+            control_plane: false,
+            card: Some(card),
+        },
+        usage: UsageDelta(1),
+        exact: Amount::from(Steps(1_234_567)).encoded().expect("short"),
+    };
+    PostUsage {
+        tenant: TenantNo(0),
+        project: ProjectNo(0),
+        currency: Currency::DEFAULT,
+        month: Month::of(hour),
+        through,
+        complete: true,
+        as_of_size: state.size(),
+        previous: state.ledger().payer(ProjectNo(0), Currency::DEFAULT).and_then(|payer| payer.last),
+        lines: (0..30).map(line).collect(),
+    }
 }
 
 /// Grants and releases in turn, a minute apart, on a small cluster; and the middle third of them.
@@ -308,6 +385,15 @@ fn compare() -> Result<String, String> {
             }
             Some(_) => Ok(()),
         }
+        .expect("text grows");
+    }
+    let of = |wanted: &str| counts.iter().find(|(name, _)| *name == wanted).map_or(0, |(_, count)| *count);
+    if of(LATE_FOLD) * 100 > of(EARLY_FOLD) * (100 + TOLERANCE_PERCENT) {
+        let (late, early) = (thousands(of(LATE_FOLD)), thousands(of(EARLY_FOLD)));
+        writeln!(
+            wrong,
+            "{LATE_FOLD}: {late} instructions, and {early} at the beginning: folding grows with the entries"
+        )
         .expect("text grows");
     }
     if budgets.len() > counts.len() {

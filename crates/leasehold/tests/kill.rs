@@ -3,6 +3,8 @@
 //! `LEASEHOLD_KILL_ROUNDS` and `LEASEHOLD_KILL_SEED` make it a soak.
 
 mod common;
+#[path = "kill/settlement.rs"]
+mod settlement;
 
 use common::on;
 use leasehold_journal::{FileJournal, Head, Journal, Keys, Local, Options, RealDisk, Secret};

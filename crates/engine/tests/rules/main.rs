@@ -29,6 +29,7 @@ mod holds;
 mod idempotency;
 mod identity;
 mod laws;
+mod ledger_size;
 mod lifecycle;
 mod losses;
 mod nodes;

@@ -297,3 +297,57 @@ fn what_is_not_valid_is_refused() {
         "#]],
     );
 }
+
+/// Two cores of n2 as guaranteed are 3 a second. Credit of 200 has to cover a claim up to its end, and what runs on the
+/// node costs nothing besides.
+#[test]
+fn a_claim_needs_an_end_that_credit_covers() {
+    check(
+        "
+        0 op user a/ada
+        0 op node n2 immediate core 2
+        0 op topup a 200
+        1 a claim n2 user=a/ada
+        1 a claim n2 user=a/ada until=68
+        1 a claim n2 user=a/ada until=31
+        1 show prepaid
+        2 a grant core 1 sensitive user=a/ada ttl=20s
+        2 a grant core 1 ttl=111s node=n1
+        2 a grant core 1 ttl=110s node=n1
+        2 show prepaid
+        60 show prepaid
+        61 a giveback n2 user=a/ada
+        62 show prepaid
+        ",
+        expect![[]],
+    );
+}
+
+/// The account is depleted at 20: the lease on n1 is revoked, and nothing happens to the claim, or to what runs on the
+/// claimed node. The claim may overrun its end, and no new one is made.
+#[test]
+fn draining_spares_claims_and_what_runs_on_them() {
+    check(
+        "
+        0 op user a/ada
+        0 op node n2 immediate core 2
+        0 op node n3 immediate core 2
+        0 op topup a 200
+        0 op prepaid a depleted=drain grace=5s
+        1 a claim n2 user=a/ada until=31
+        2 a grant core 1 sensitive user=a/ada ttl=60s
+        3 a grant core 1 ttl=100s node=n1
+        20 op adjusted a 130
+        20 show leases
+        20 a claim n3 user=a/ada until=21
+        20 a grant core 1 sensitive user=a/ada ttl=10s
+        30
+        40 show leases
+        40 show prepaid
+        41 a renew #0 ttl=60s
+        50 a release #0
+        50 a giveback n2 user=a/ada
+        ",
+        expect![[]],
+    );
+}

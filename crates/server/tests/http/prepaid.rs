@@ -140,3 +140,69 @@ async fn credit_is_shown_to_those_whom_it_concerns_and_ended_by_those_who_keep_i
         .await
         .refused(409, "no_prepaid_account");
 }
+
+/// A GPU of a claimed node is 0.015 EUR a second, as guaranteed: 54.00 for an hour. The credit of 300 has 156 left besides
+/// the two GPUs that physics holds for two hours.
+#[tokio::test(flavor = "multi_thread")]
+async fn claims_need_an_end_that_credit_covers_and_are_never_drained() {
+    let ledger = Ledger::open().await;
+    let world = &ledger.world;
+    world.post("/api/v1/users", json!({ "name": "ada", "tenant": "physics" })).await.expect(201);
+    for node in ["n2", "n3"] {
+        let new = json!({ "name": node, "pool": "main", "teardown": "immediate", "capacity": { "h100": 1 } });
+        world.post("/api/v1/nodes", new).await.expect(201);
+    }
+    world.post(TOP_UPS, credit("300", "order 1")).await.expect(201);
+    let claim = |node: &str, until: Value| {
+        let body =
+            json!({ "nodes": [node], "tenant": "physics", "project": "physics-main", "user": "ada", "until": until });
+        world.post("/api/v1/claims", body)
+    };
+    let endless = claim("n2", Value::Null).await.refused(422, "claim_needs_end");
+    assert!(endless["detail"].as_str().is_some_and(|text| text.contains("give `until`")), "{endless}");
+    let long = claim("n2", json!("2026-02-01T01:20:00Z")).await.refused(409, "claim_not_covered");
+    assert_eq!((&long["requested"], &long["available"]), (&json!("216"), &json!("156")), "{long}");
+    claim("n2", json!("2026-01-31T23:20:00Z")).await.expect(201);
+    assert_eq!(figures(&account(&ledger).await), ["0", "252", "300", "48"]);
+    let policy = json!({ "tenant": "physics", "depleted": "drain", "grace": "1m" });
+    ledger.as_role(Role::BillingAuthority, Method::Put, "/api/v1/prepaid/policy", Some(policy)).await.expect(200);
+    let sensitive = json!({ "tenant": "physics", "project": "physics-main", "user": "ada", "sensitive": true,
+        "ttl": "6h", "asks": [{ "class": "h100", "quantity": 1 }] });
+    let sensitive = world.post("/api/v1/leases", sensitive).await.expect(201);
+    assert_eq!(sensitive["node"], "n2");
+
+    // 320 EUR are booked by hand, so that nothing is left: the ordinary lease is revoked, and the claim goes on.
+    let book = json!({ "tenant": "physics", "project": "physics-main", "currency": "EUR", "reason": "licence",
+        "legs": [{ "account": "receivable", "amount": "320" }, { "account": "adjustments", "amount": "-320" }] });
+    world.post("/api/v1/ledger/entries", book).await.expect(201);
+    assert_eq!(account(&ledger).await["state"], "depleted");
+    let held = async || {
+        let leases = ledger.get("/api/v1/leases?tenant=physics").await;
+        let mut told: Vec<String> = leases["leases"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|lease| {
+                format!("{} {}", lease["node"].as_str().unwrap_or("-"), lease["state"].as_str().unwrap_or("-"))
+            })
+            .collect();
+        told.sort();
+        told
+    };
+    assert_eq!(held().await, ["n1 revoking", "n2 active"]);
+    let records = ledger.get("/api/v1/audit/records?kind=lease.revoked").await;
+    assert_eq!(records["records"][0]["reason"], "budget", "{records}");
+    claim("n3", json!("2026-01-31T21:21:00Z")).await.refused(409, "claim_not_covered");
+    // Three hours later it is beyond its end and still claimed, and what runs there runs.
+    ledger.pass(3 * 3600).await;
+    assert_eq!(held().await, ["n2 active"]);
+    let claims = ledger.get("/api/v1/claims").await;
+    assert_eq!(
+        (&claims["nodes"][0]["node"], &claims["nodes"][0]["custody"]["state"]),
+        (&json!("n2"), &json!("claimed"))
+    );
+    // It goes on to be paid by the credit that is no longer there: 2 GPU from 21:20 to 21:21 (1.20), 2 h 40 min of a
+    // claimed node (144.00) and the 20 minutes since (18.00).
+    assert_eq!(figures(&account(&ledger).await)[0], "483.2");
+    ledger.world.stop().await;
+}
