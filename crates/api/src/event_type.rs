@@ -136,7 +136,10 @@ mod tests {
             let row = format!("| `{}` | {} | {}. |", one.word, one.about.word(), one.meaning);
             assert!(page.contains(&row), "no row {row}");
         }
-        assert_eq!(page.lines().filter(|line| line.ends_with(". |") && line.starts_with("| `")).count(), EVENT_TYPES.len());
+        assert_eq!(
+            page.lines().filter(|line| line.ends_with(". |") && line.starts_with("| `")).count(),
+            EVENT_TYPES.len()
+        );
     }
 
     #[test]

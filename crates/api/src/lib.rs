@@ -156,6 +156,11 @@ pub use usage_record::{
     NewUsageRecord, NewUsageRecords, UnitQuantityText, UsageAccepted, UsageAnswer, UsageRecord, UsageReports,
     UsageResult, UsageResults,
 };
-pub use webhook::{AccountingStatus, DeadLetter, DeadLetterList, DeliveriesReconciled, DeliveriesSent, DeliveryAdvice, DeliveryAttempt, DeliveryAttempts, DeliveryJob, DeliveryJobKind, DeliveryJobState, DeliveryStatus, NewWebhook, ReconcileAnswer, ReconcileDeliveries, ReplayDeliveries, ResendAnswer, RetryDeliveries, RotateWebhookSecret, Webhook, WebhookChange, WebhookList, WebhookPut, WebhookSecret};
+pub use webhook::{
+    AccountingStatus, DeadLetter, DeadLetterList, DeliveriesReconciled, DeliveriesSent, DeliveryAdvice,
+    DeliveryAttempt, DeliveryAttempts, DeliveryJob, DeliveryJobKind, DeliveryJobState, DeliveryStatus, NewWebhook,
+    ReconcileAnswer, ReconcileDeliveries, ReplayDeliveries, ResendAnswer, RetryDeliveries, RotateWebhookSecret,
+    Webhook, WebhookChange, WebhookList, WebhookPut, WebhookSecret,
+};
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

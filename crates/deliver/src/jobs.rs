@@ -89,12 +89,7 @@ fn around(places: impl Iterator<Item = Place>) -> Ranges {
 
 impl Deliveries {
     /// Sends dead letters again. `progress` is called whenever some of them came to an end.
-    pub async fn retry(
-        &self,
-        id: SinkId,
-        which: Which,
-        progress: impl FnMut(&Report),
-    ) -> Result<Report, DeliverError> {
+    pub async fn retry(&self, id: SinkId, which: Which, progress: impl FnMut(&Report)) -> Result<Report, DeliverError> {
         let running = self.running(id)?;
         let (choice, ranges) = match which {
             Which::All => (Choice::Dead, around(lock(&running.sink).dead().iter().copied())),

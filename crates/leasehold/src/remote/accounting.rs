@@ -143,13 +143,8 @@ fn advice(advice: &Value) -> Vec<String> {
     if let Some(seconds) = number("push_interval_seconds") {
         said.push(format!("accounting.push_interval_seconds: {seconds} would fit this rate."));
     }
-    const KNOWN: [&str; 5] = [
-        "events_per_minute",
-        "buffer_size",
-        "minutes_in_memory",
-        "buffer_size_for_two_hours",
-        "push_interval_seconds",
-    ];
+    const KNOWN: [&str; 5] =
+        ["events_per_minute", "buffer_size", "minutes_in_memory", "buffer_size_for_two_hours", "push_interval_seconds"];
     // What a newer daemon adds is shown as it is.
     let others = advice.as_object().into_iter().flatten().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
     said.extend(others.filter(|(_, value)| !value.is_null()).map(|(name, value)| match value.as_str() {
@@ -357,7 +352,10 @@ mod tests {
             "buffer_size_for_two_hours": 12_000, "push_interval_seconds": 30, "batch_size": 500, "nothing": null,
         }));
         assert_eq!(said.len(), 4, "{said:?}");
-        assert_eq!(said[0], "accounting.buffer_size is 10,000 and covers an outage of 1h 40m, at 100 events per minute.");
+        assert_eq!(
+            said[0],
+            "accounting.buffer_size is 10,000 and covers an outage of 1h 40m, at 100 events per minute."
+        );
         assert!(said[1].starts_with("For an outage of two hours it would have to be 12,000 (events per minute x"));
         assert_eq!(said[2], "accounting.push_interval_seconds: 30 would fit this rate.");
         assert_eq!(said[3], "batch_size: 500");

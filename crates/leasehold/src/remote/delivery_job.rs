@@ -92,7 +92,8 @@ pub(super) async fn follow<T: DeserializeOwned + Send + 'static>(
             (DeliveryJobState::Running, _) => {}
             (_, Some(problem)) => return Err(Error::from(problem).into()),
             _ => {
-                let result = ["resent", "reconciled"].iter().find_map(|name| answer.get(name).filter(|it| !it.is_null()));
+                let result =
+                    ["resent", "reconciled"].iter().find_map(|name| answer.get(name).filter(|it| !it.is_null()));
                 return Ok(Ended::Result(result.cloned().unwrap_or_default()));
             }
         }
@@ -134,7 +135,8 @@ pub(super) fn shown(session: &Session, job: &DeliveryJob) -> String {
 /// What is printed for a job that goes on.
 pub(super) fn goes_on(value: &Value, of: &WebhookArgs) -> Result<String, Problem> {
     let job = read(value)?;
-    let tenant = of.tenant.as_ref().map_or_else(String::new, |tenant| format!(" --tenant {}", term::shell_word(tenant)));
+    let tenant =
+        of.tenant.as_ref().map_or_else(String::new, |tenant| format!(" --tenant {}", term::shell_word(tenant)));
     let webhook = term::shell_word(&of.webhook);
     Ok(format!(
         "The {} goes on (job {}); `leasehold deliveries job {webhook}{tenant}` shows how far it is.\n",

@@ -177,7 +177,10 @@ fn hand_over(
     let again = || format!("run `leasehold webhook rotate-secret {}`", webhook.name);
     let Some(secret) = made["secret"].as_str().map(str::to_owned) else {
         file.into_iter().for_each(SecretFile::abandon);
-        let what = format!("webhook {} was made before with this idempotency key, and its secret was shown then", webhook.name);
+        let what = format!(
+            "webhook {} was made before with this idempotency key, and its secret was shown then",
+            webhook.name
+        );
         return Err(Problem::refused("secret_shown_before", what).advice(format!("if the secret is lost, {}", again())));
     };
     let what = match webhook.signature {
@@ -197,11 +200,8 @@ fn hand_over(
 }
 
 async fn set(session: &Session, args: WebhookSetArgs) -> Result<(), Failed> {
-    let change = WebhookChange {
-        name: args.name,
-        url: args.to,
-        events: (!args.events.is_empty()).then_some(args.events),
-    };
+    let change =
+        WebhookChange { name: args.name, url: args.to, events: (!args.events.is_empty()).then_some(args.events) };
     let change = if args.enable { change } else { something(change)? };
     let call = own(session.client.change_webhook(&args.of.webhook, &change), &args.of);
     session.change(call, &args.change, |put| one(session, &put.webhook)).await
@@ -294,9 +294,9 @@ fn dead_letters(letters: &[DeadLetter]) -> Table {
 /// Lists the types of events. The list is compiled in.
 pub(super) fn events(json: bool) -> Result<(), Problem> {
     if json {
-        let events = EVENT_TYPES.iter().map(|one| {
-            json!({ "type": one.word, "about": one.about.word(), "meaning": one.meaning })
-        });
+        let events = EVENT_TYPES
+            .iter()
+            .map(|one| json!({ "type": one.word, "about": one.about.word(), "meaning": one.meaning }));
         let events: Vec<Value> = events.collect();
         return print_json(&json!({ "events": events, "families": EVENT_FAMILIES, "others": [ACCOUNTING, "*"] }));
     }

@@ -200,7 +200,10 @@ fn a_webhook_is_made_tested_changed_and_deleted() {
     assert_eq!(daemon.json("webhook list --tenant physics")["webhooks"].as_array().map(Vec::len), Some(1));
     daemon.run("token issue admin --role tenant_admin --tenant physics --out {}/admin.token").ok();
     let seen = daemon.by("admin.token", "webhook list --json").ok().json();
-    assert_eq!((&seen["webhooks"][0]["signature"], seen["webhooks"].as_array().map(Vec::len)), (&json!("hmac"), Some(1)));
+    assert_eq!(
+        (&seen["webhooks"][0]["signature"], seen["webhooks"].as_array().map(Vec::len)),
+        (&json!("hmac"), Some(1))
+    );
     daemon.stop();
 }
 
@@ -375,6 +378,9 @@ fn event_types_are_listed_without_a_daemon() {
     let listed = leasehold(["webhook", "events"]).ok();
     tells(&listed, &["lease.granted", "A lease was granted", "node.claimed", "accounting", "Families: lease.*"]);
     let listed = leasehold(["webhook", "events", "--json"]).ok().json();
-    assert_eq!(listed["events"][0], json!({ "type": "lease.granted", "about": "lease", "meaning": "A lease was granted" }));
+    assert_eq!(
+        listed["events"][0],
+        json!({ "type": "lease.granted", "about": "lease", "meaning": "A lease was granted" })
+    );
     assert_eq!(listed["others"], json!(["accounting", "*"]));
 }

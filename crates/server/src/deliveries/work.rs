@@ -247,9 +247,13 @@ mod tests {
     /// Work that ends when the sender says so.
     fn begin(jobs: &DeliveryJobs, asked: Asked, key: Option<Key>) -> Result<(Finish, Arc<Job>), Problem> {
         let (finish, finished) = oneshot::channel();
-        let job = jobs.begin(HOOK, asked, key, || Instant(5), |_| async {
-            finished.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("Nobody finishes it.")))
-        });
+        let job = jobs.begin(
+            HOOK,
+            asked,
+            key,
+            || Instant(5),
+            |_| async { finished.await.unwrap_or_else(|_| Err(codes::INTERNAL.problem("Nobody finishes it."))) },
+        );
         job.map(|job| (finish, job))
     }
 

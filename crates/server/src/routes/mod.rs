@@ -38,8 +38,8 @@ mod prepaid;
 mod quotas;
 mod quote;
 mod rates;
-mod resend;
 mod release_again;
+mod resend;
 mod shares;
 mod sharing;
 mod status;
@@ -80,8 +80,9 @@ mod handlers {
         agents::*, allocations::*, apps::*, attachments::*, audit::*, batch::*, books::*, budgets::*, capacity::*,
         ceilings::*, claims::*, corrections::*, deliveries::*, entitlements::*, events::*, explain::*,
         explain_entry::*, forecast::*, invoice_proof::*, invoices::*, keys::*, leases::*, ledger::*, operation::*,
-        payments::*, periods::*, policies::*, prepaid::*, quotas::*, quote::*, rates::*, resend::*, shares::*, sharing::*,
-        status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*, waste::*, webhooks::*, windows::*,
+        payments::*, periods::*, policies::*, prepaid::*, quotas::*, quote::*, rates::*, resend::*, shares::*,
+        sharing::*, status::*, tenancy::*, timeline::*, tokens::*, usage::*, usage_records::*, waste::*, webhooks::*,
+        windows::*,
     };
 }
 

@@ -52,8 +52,7 @@ async fn a_long_reconciliation_goes_on_and_can_be_followed() {
     assert_eq!([&begun["due"], &begun["done"]], [&json!(1), &json!(0)]);
     assert_eq!(begun["since"], "2020-01-01T00:00:00Z");
     // One at a time.
-    for (what, body) in
-        [("reconcile", all_of_time()), ("retry", json!({})), ("replay", json!({ "from_sequence": 0 }))]
+    for (what, body) in [("reconcile", all_of_time()), ("retry", json!({})), ("replay", json!({ "from_sequence": 0 }))]
     {
         let busy = world.post(&format!("{HOOKS}/biller/{what}"), body).await;
         assert_eq!((busy.status, busy.code().as_str()), (409, "delivery_busy"), "{what}");
