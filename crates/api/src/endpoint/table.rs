@@ -77,9 +77,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Patch "/api/v1/tenants/" {tenant} for QUOTA_AUTHORITY body TenantChange => 200 TenantPut }
     tenant_usage { "Show how much of its budgets a tenant has used, as the queue counts it"
         Get "/api/v1/tenants/" {tenant} "/usage" for TENANCY
-            query[
-                (days "Length of the window in days. 90 if absent." days)
-            ] => 200 TenantUsage }
+            query[(days "Length of the window in days. 90 if absent." days)] => 200 TenantUsage }
     delete_tenant { "Delete a tenant that has no leases and no allocations"
         Delete "/api/v1/tenants/" {tenant} for OPERATOR => 200 Changed }
     list_projects { "List projects"
@@ -188,10 +186,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     list_shares { "List the shares of a month's cost of control planes; those of an open month are a draft"
         Get "/api/v1/shares" for LEDGER_READERS
             query[
-                (month "Month as YYYY-MM. The first month that is not closed if absent." text)
-                tenant
-                (app_instance "App instance: name or number. Absent for all." text)
-                page
+                (month "Month as YYYY-MM. The first month that is not closed if absent." text) tenant
+                (app_instance "App instance: name or number. Absent for all." text) page
             ] => 200 CostShareList }
     policy_history { "Show all versions of a policy"
         Get "/api/v1/policies/" {app} "/history" for PRICE_READERS
@@ -293,16 +289,13 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     usage { "Report exact usage, by group"
         Get "/api/v1/usage" for BOOK_READERS
             query[
-                books grouped bucketed
-                (peak "Whether to report peaks, that is the most that was held at once." flag)
+                books grouped bucketed (peak "Whether to report peaks, that is the most that was held at once." flag)
                 (utilisation "Whether to report how busy the held capacity was. Not with `bucket`." flag)
             ] => 200 UsageReport }
     capacity { "Report how capacity was used: held, tearing down, reserved, fenced, offline or idle"
         Get "/api/v1/usage/capacity" for READERS
             query[
-                window
-                (by "Group by pool or node, in addition to class." capacity_grouping)
-                pool node class
+                window (by "Group by pool or node, in addition to class." capacity_grouping) pool node class
             ] => 200 CapacityReport }
     costs { "Report costs, at the prices in force at each second"
         Get "/api/v1/costs" for BOOK_READERS query[books grouped bucketed] => 200 CostReport }
@@ -310,9 +303,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/costs/rate" for BOOK_READERS query[books grouped] => 200 CostRate }
     forecast { "Forecast the cost of the current month"
         Get "/api/v1/costs/forecast" for BOOK_READERS
-            query[
-                books zone
-            ] => 200 Forecast }
+            query[books zone] => 200 Forecast }
     waste { "Report capacity that was held and not used, idle, or fragmented"
         Get "/api/v1/waste" for BOOK_READERS
             query[
@@ -332,9 +323,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Post "/api/v1/rate-cards" for OPERATOR body NewRateCard => 201 RateCardPut }
     current_rate_card { "Show the rate card in force"
         Get "/api/v1/rate-cards/current" for PRICE_READERS
-            query[
-                (pool "The card in force in this pool: name or number." text)
-            ] => 200 RateCard }
+            query[(pool "The card in force in this pool: name or number." text)] => 200 RateCard }
     show_rate_card { "Show a rate card, by number or `built-in`"
         Get "/api/v1/rate-cards/" {card} for PRICE_READERS => 200 RateCard }
     change_rate_card { "Change a rate card that is not yet in force; an absent field keeps its value, null clears it"
@@ -361,11 +350,9 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     list_entries { "List entries of the ledger"
         Get "/api/v1/ledger/entries" for LEDGER_READERS
             query[
-                tenant (project of_project) currency
-                (month "Only booked in this month." month)
+                tenant (project of_project) currency (month "Only booked in this month." month)
                 (kind "Only of this kind." entry_kind)
-                (account "Only on an account of this kind." account_kind)
-                page
+                (account "Only on an account of this kind." account_kind) page
             ] => 200 LedgerEntryList }
     post_entry { "Book an entry by hand; its amounts must sum to zero"
         Post "/api/v1/ledger/entries" for LEDGER_KEEPERS body NewLedgerEntry => 201 LedgerEntryPut }
@@ -376,9 +363,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     list_balances { "List balances of accounts, derived from their entries"
         Get "/api/v1/ledger/balances" for LEDGER_READERS
             query[
-                tenant (project of_project) currency
-                (account "Only accounts of this kind." account_kind)
-                page
+                tenant (project of_project) currency (account "Only accounts of this kind." account_kind) page
             ] => 200 LedgerBalanceList }
     correct_entry { "Correct an entry: reverse it and, if an amount is given, replace it"
         Post "/api/v1/ledger/corrections" for LEDGER_KEEPERS body NewCorrection => 201 CorrectionPut }
@@ -397,17 +382,14 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     list_invoices { "List invoices and credit notes"
         Get "/api/v1/invoices" for INVOICE_READERS
             query[
-                tenant currency
-                (month "Only for this month." month)
-                (status "Only with this status." invoice_status)
-                page
+                tenant currency (month "Only for this month." month)
+                (status "Only with this status." invoice_status) page
             ] => 200 InvoiceList }
     draft_invoices { "Show what the invoices of a tenant for an open month would be now"
         Get "/api/v1/invoices/draft" for INVOICE_READERS
             query[
                 (tenant "Tenant: name or number. The tenant of the token if absent." text)
-                (month "Month that is not closed. The first open month if absent." month)
-                currency invoice_format
+                (month "Month that is not closed. The first open month if absent." month) currency invoice_format
             ] => 200 InvoiceDrafts also "text/csv" "text/html" }
     show_invoice { "Show an invoice or credit note, as JSON, for a spreadsheet, or as a page to print"
         Get "/api/v1/invoices/" {number} for INVOICE_READERS query[invoice_format]
@@ -419,9 +401,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     list_payments { "List payments"
         Get "/api/v1/payments" for INVOICE_READERS
             query[
-                tenant currency
-                (invoice "Only for this invoice." text)
-                page
+                tenant currency (invoice "Only for this invoice." text) page
             ] => 200 PaymentList }
     record_payment { "Record a payment; the same reference with the same payment returns the first answer"
         Post "/api/v1/payments" for LEDGER_KEEPERS body NewPayment => 201 PaymentPut }
@@ -445,13 +425,11 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[
                 tenant (project of_project) (user of_user) node pool class
                 (allocation "Only of this allocation, including closed leases: its number, or `alloc-` and the number." text)
-                (state "Only in this state." lease_state)
-                priority
+                (state "Only in this state." lease_state) priority
                 (at "Only leases that were held at this instant, including closed ones." time)
                 (from "Only leases that were held at this instant or later, including closed ones." time)
                 (to "Only leases that were held before this instant, including closed ones." time)
-                (window "A day, week, month or length of time up to now, instead of `from` and `to`." time)
-                time_zone
+                (window "A day, week, month or length of time up to now, instead of `from` and `to`." time) time_zone
                 page
             ] => 200 LeaseList }
     request_lease { "Request a lease"
@@ -496,13 +474,11 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
             query[
                 tenant (project of_project) (user of_user)
                 (pool "Only allocations that must run in this pool: name or number." text)
-                (state "Only in this state." allocation_state)
-                priority
+                (state "Only in this state." allocation_state) priority
                 (at "Only allocations that were waiting or running at this instant." time)
                 (from "Only allocations that were waiting or running at this instant or later." time)
                 (to "Only allocations that were submitted before this instant." time)
-                (window "A day, week, month or length of time up to now, instead of `from` and `to`." time)
-                time_zone
+                (window "A day, week, month or length of time up to now, instead of `from` and `to`." time) time_zone
                 page
             ] => 200 AllocationList }
     submit_allocation { "Submit an allocation; it starts at once or waits in the queue"
@@ -543,10 +519,8 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
     list_records { "List records as JSON"
         Get "/api/v1/audit/records" for LEASE_READERS
             query[
-                (after "Only records after this sequence number. From the first record if absent." sequence)
-                tenant
-                (kind "Only records of this kind or family, such as `lease.granted` or `lease`." text)
-                page
+                (after "Only records after this sequence number. From the first record if absent." sequence) tenant
+                (kind "Only records of this kind or family, such as `lease.granted` or `lease`." text) page
             ] => 200 RecordPage }
     audit_status { "Show what is signed, and what the scrub of the journal and the books found"
         Get "/api/v1/audit/status" for READERS => 200 AuditStatus }
@@ -588,8 +562,7 @@ macro_rules! for_each_endpoint { ($callback:ident) => { $callback! {
         Get "/api/v1/events" for LEASE_READERS
             query[
                 (after "Begin after this sequence number. The header `Last-Event-ID` does the same and takes precedence." sequence)
-                tenant
-                (kind "Only records of this kind or family, such as `lease.revoked` or `lease`." text)
+                tenant (kind "Only records of this kind or family, such as `lease.revoked` or `lease`." text)
                 (node "Only records about leases on this node: name or number." text)
                 (lease "Only records about this lease." text)
             ] => 200 Stream "text/event-stream" }
