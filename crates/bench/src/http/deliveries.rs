@@ -173,8 +173,8 @@ pub(crate) fn drain() -> Vec<Outcome> {
     let began = Stopwatch::now();
     // A change enables it.
     call(&served, "PATCH", &format!("{HOOKS}/drain"), &format!(r#"{{"url":"http://127.0.0.1:{port}/hook"}}"#));
-    let all = tokio::time::timeout(Duration::from_secs(300), receiver.news.notified());
-    runtime.block_on(async { all.await }).expect("100,000 events arrive within five minutes");
+    let all = async { tokio::time::timeout(Duration::from_secs(300), receiver.news.notified()).await };
+    runtime.block_on(all).expect("100,000 events arrive within five minutes");
     let arrived = std::mem::take(&mut *receiver.arrived.lock().expect("no panic"));
     let (first, last) = arrived.times.expect("something arrived");
     let used = served.processor_seconds() - used;
