@@ -105,8 +105,8 @@ pub(crate) fn due(records: &[Value], made_by: u64) -> Vec<Due> {
                 let told = if kind == "allocation.placed" { "allocation.started" } else { "allocation.completed" };
                 tell(accounting(0, sequence), told, order);
             }
-            "quota.put" | "quota.deleted" => {
-                tell(accounting(0, sequence), "quota.updated", format!("quota-{sequence}"))
+            "quota.updated" | "quota.deleted" | "quota.until_reached" | "quota.budgets_updated" => {
+                tell(accounting(0, sequence), "quota.updated", format!("quota-{sequence}"));
             }
             _ => {}
         }

@@ -182,10 +182,10 @@ fn held_at<'a>(
     mut inside: MutexGuard<'a, Inside>,
     moment: Moment,
 ) -> MutexGuard<'a, Inside> {
-    match &mut inside.hold {
-        Some((0, at)) if *at == moment && !inside.is_held => {}
-        Some((left @ 1.., at)) if *at == moment => {
-            *left -= 1;
+    match inside.hold {
+        Some((0, at)) if at == moment && !inside.is_held => {}
+        Some((left @ 1.., at)) if at == moment => {
+            inside.hold = Some((left - 1, at));
             return inside;
         }
         _ => return inside,
