@@ -10,7 +10,7 @@ use crate::deliveries::work::{Asked, Job, Outcome};
 use leasehold_api as api;
 use leasehold_api::{Problem, ReconcileDeliveries, ReplayDeliveries, RetryDeliveries, codes};
 use leasehold_deliver::{Deliveries, Report, SinkId, Which};
-use leasehold_engine::Command;
+use leasehold_engine::{Command, Refusal};
 use leasehold_model::body::AccountingReconciled;
 use leasehold_model::{Instant, SinkNo};
 use std::future::Future;
@@ -33,7 +33,12 @@ where
     W: Future<Output = Result<Outcome, Problem>> + Send + 'static,
 {
     let app = &context.app;
-    let key = context.key()?.map(|key| (context.caller().token, key.to_vec()));
+    let key = match context.key()? {
+        Some(key) if leasehold_model::Key::new(key).is_none() => {
+            return Err(crate::problem::refused(&Refusal::BadIdempotencyKey { bytes: key.len() }));
+        }
+        key => key.map(|key| (context.caller().token, key.to_vec())),
+    };
     let clock = {
         let cell = Arc::downgrade(&app.cell);
         move || cell.upgrade().map_or(Instant(0), |cell| cell.time())
