@@ -5,7 +5,6 @@ mod common;
 use common::daemon::Daemon;
 use common::{leasehold, said};
 use rustix::process::{Pid, Signal, kill_process};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -137,8 +136,8 @@ accounting:
         beside = beside.path().display(),
     );
     let daemon = Daemon::configured(&config, None);
-    let mut shown: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    let mut keep = |what: &str, bytes: Vec<u8>| drop(shown.insert(format!("{what} ({})", shown.len()), bytes));
+    let mut shown: Vec<(String, Vec<u8>)> = Vec::new();
+    let mut keep = |what: &str, bytes: Vec<u8>| shown.push((what.to_owned(), bytes));
 
     // Vault refuses the login, and repeats the secret ID in its answer.
     let refused = until(&daemon, "/api/v1/deliveries", |shown| shown["provider"]["token_trouble"].is_string());
@@ -173,6 +172,7 @@ accounting:
     }
     assert_eq!(secrets.len(), 7);
     daemon.furnish();
+    daemon.run("lease request --tenant physics --project lattice --gpu 1 --ttl 10m").ok();
     until(&daemon, "/api/v1/deliveries", |shown| shown["deliveries"][1]["failures"].as_u64() > Some(0));
     assert!(echo.delivered.load(Ordering::SeqCst) > 0);
     let test = daemon.http("POST", "/api/v1/deliveries/webhooks/shared/test", "{}");

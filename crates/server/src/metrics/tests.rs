@@ -355,7 +355,46 @@ fn without_deliveries_there_is_only_the_counter_of_dropped_events() {
 #[test]
 fn each_webhook_has_its_series() {
     let scene = Scene { deliveries: delivering(), ..Scene::new() };
-    expect![[""]].assert_eq(&lines(&scene.page(), &["leasehold_accounting"]));
+    expect![[r#"
+        leasehold_accounting_enabled 1
+        leasehold_accounting_events_dropped_total{webhook="1",name="hook-1",tenant="physics"} 7
+        leasehold_accounting_events_dropped_total{webhook="2",name="hook-2",tenant=""} 7
+        leasehold_accounting_not_running 0
+        leasehold_accounting_events_per_minute 100
+        leasehold_accounting_token_readable 0
+        leasehold_accounting_webhooks 2
+        leasehold_accounting_events_dropped_open{webhook="1",name="hook-1",tenant="physics"} 3
+        leasehold_accounting_events_dropped_open{webhook="2",name="hook-2",tenant=""} 3
+        leasehold_accounting_lag_events{webhook="1",name="hook-1",tenant="physics"} 30
+        leasehold_accounting_lag_events{webhook="2",name="hook-2",tenant=""} 30
+        leasehold_accounting_lag_records{webhook="1",name="hook-1",tenant="physics"} 40
+        leasehold_accounting_lag_records{webhook="2",name="hook-2",tenant=""} 40
+        leasehold_accounting_oldest_event_age_seconds{webhook="1",name="hook-1",tenant="physics"} 90
+        leasehold_accounting_oldest_event_age_seconds{webhook="2",name="hook-2",tenant=""} 0
+        leasehold_accounting_memory_events{webhook="1",name="hook-1",tenant="physics"} 10
+        leasehold_accounting_memory_events{webhook="2",name="hook-2",tenant=""} 10
+        leasehold_accounting_disk_events{webhook="1",name="hook-1",tenant="physics"} 20
+        leasehold_accounting_disk_events{webhook="2",name="hook-2",tenant=""} 20
+        leasehold_accounting_dead_letters{webhook="1",name="hook-1",tenant="physics"} 2
+        leasehold_accounting_dead_letters{webhook="2",name="hook-2",tenant=""} 2
+        leasehold_accounting_disabled{webhook="1",name="hook-1",tenant="physics"} 0
+        leasehold_accounting_disabled{webhook="2",name="hook-2",tenant=""} 1
+        leasehold_accounting_unreachable{webhook="1",name="hook-1",tenant="physics"} 1
+        leasehold_accounting_unreachable{webhook="2",name="hook-2",tenant=""} 0
+        leasehold_accounting_unread{webhook="1",name="hook-1",tenant="physics"} 0
+        leasehold_accounting_unread{webhook="2",name="hook-2",tenant=""} 1
+        leasehold_accounting_over_threshold{webhook="1",name="hook-1",tenant="physics"} 1
+        leasehold_accounting_over_threshold{webhook="2",name="hook-2",tenant=""} 1
+        leasehold_accounting_memory_used_ratio{webhook="1",name="hook-1",tenant="physics"} 0.812
+        leasehold_accounting_memory_used_ratio{webhook="2",name="hook-2",tenant=""} 0.0
+        leasehold_accounting_attempts_total{webhook="1",name="hook-1",tenant="physics"} 900
+        leasehold_accounting_attempts_total{webhook="2",name="hook-2",tenant=""} 900
+        leasehold_accounting_delivered_total{webhook="1",name="hook-1",tenant="physics"} 800
+        leasehold_accounting_delivered_total{webhook="2",name="hook-2",tenant=""} 800
+        leasehold_accounting_failures_total{webhook="1",name="hook-1",tenant="physics"} 100
+        leasehold_accounting_failures_total{webhook="2",name="hook-2",tenant=""} 100
+    "#]]
+    .assert_eq(&lines(&scene.page(), &["leasehold_accounting"]));
 }
 
 #[test]
@@ -365,8 +404,27 @@ fn webhooks_beyond_the_first_two_hundred_share_their_series() {
     sinks[701].status.enabled = false;
     let scene = Scene { deliveries: DeliveryFigures { sinks, ..delivering() }, ..Scene::new() };
     let page = scene.page();
-    let others: String = page.lines().filter(|line| line.contains("others")).map(|line| format!("{line}\n")).collect();
-    expect![[""]].assert_eq(&others);
+    let others: String =
+        page.lines().filter(|line| line.contains("webhook=\"others\"")).map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+        leasehold_accounting_events_dropped_total{webhook="others",name="",tenant=""} 5600
+        leasehold_accounting_events_dropped_open{webhook="others",name="",tenant=""} 2400
+        leasehold_accounting_lag_events{webhook="others",name="",tenant=""} 24000
+        leasehold_accounting_lag_records{webhook="others",name="",tenant=""} 40
+        leasehold_accounting_oldest_event_age_seconds{webhook="others",name="",tenant=""} 5000
+        leasehold_accounting_memory_events{webhook="others",name="",tenant=""} 8000
+        leasehold_accounting_disk_events{webhook="others",name="",tenant=""} 16000
+        leasehold_accounting_dead_letters{webhook="others",name="",tenant=""} 1600
+        leasehold_accounting_disabled{webhook="others",name="",tenant=""} 1
+        leasehold_accounting_unreachable{webhook="others",name="",tenant=""} 799
+        leasehold_accounting_unread{webhook="others",name="",tenant=""} 0
+        leasehold_accounting_over_threshold{webhook="others",name="",tenant=""} 800
+        leasehold_accounting_memory_used_ratio{webhook="others",name="",tenant=""} 0.812
+        leasehold_accounting_attempts_total{webhook="others",name="",tenant=""} 720000
+        leasehold_accounting_delivered_total{webhook="others",name="",tenant=""} 640000
+        leasehold_accounting_failures_total{webhook="others",name="",tenant=""} 80000
+    "#]]
+    .assert_eq(&others);
     assert_eq!(lines(&page, &["leasehold_accounting_lag_events{"]).lines().count(), 201);
 }
 
