@@ -14,26 +14,24 @@ use crate::problem::Problem;
 use crate::table::{Align, Table};
 use crate::term::{self, Style};
 use crate::time_format::{distance, now, span, to_the_second};
-use leasehold_api::{AccountingStatus, DeliveriesReconciled, DeliveryStatus, ReconcileDeliveries, Webhook, When};
+use leasehold_api::{
+    AccountingStatus, DeliveriesReconciled, DeliveryAdvice, DeliveryStatus, ProviderStatus, ReconcileDeliveries,
+    Webhook, When,
+};
 use leasehold_model::Span;
 use serde_json::{Value, json};
 
 pub(super) async fn run(session: &Session, command: AccountingCommand) -> Result<(), Failed> {
     match command {
         AccountingCommand::Status => {
-            let answer = session.client.accounting_status().json().await?;
+            let call = session.client.accounting_status();
             if session.json {
-                return Ok(print_json(&answer)?);
+                return Ok(print_json(&call.json().await?)?);
             }
-            let status = serde_json::from_value(answer.clone()).map_err(|error| invalid(&error))?;
-            Ok(print(&text(session, &status, &answer["advice"]))?)
+            Ok(print(&text(session, &call.await?))?)
         }
         AccountingCommand::Reconcile(args) => reconcile(session, args).await,
     }
-}
-
-fn invalid(error: &serde_json::Error) -> Problem {
-    Problem::refused("bad_answer", format!("the daemon's answer is invalid: {error}"))
 }
 
 /// The name of a webhook, after its tenant if it has one.
@@ -115,46 +113,54 @@ fn notes(one: &DeliveryStatus) -> Vec<String> {
 }
 
 /// The rule of thumb is: events per minute, times the minutes of an outage that memory is to cover.
-fn advice(advice: &Value) -> Vec<String> {
-    let number = |name: &str| advice[name].as_u64();
-    let (Some(rate), Some(size)) = (number("events_per_minute"), number("buffer_size")) else { return Vec::new() };
+fn advice(advice: &DeliveryAdvice) -> Vec<String> {
+    let (rate, size) = (advice.events_per_minute, thousands(u64::from(advice.buffer_size)));
     let mut said = Vec::new();
-    match number("minutes_in_memory").filter(|_| rate > 0) {
+    match advice.minutes_in_memory {
         None => said.push(format!(
-            "accounting.buffer_size is {}; less than one event per minute became due, so that it is large enough.",
-            thousands(size)
+            "accounting.buffer_size is {size}; nothing became due during the last {}, so it is large enough.",
+            span(advice.measured_over.0)
         )),
         Some(minutes) => {
             let covered = span(Span::from_secs(minutes.saturating_mul(60)));
             said.push(format!(
-                "accounting.buffer_size is {} and covers an outage of {covered}, at {} per minute.",
-                thousands(size),
+                "accounting.buffer_size is {size} and covers an outage of {covered}, at {} per minute.",
                 counted(rate, "event")
             ));
-            if let Some(enough) = number("buffer_size_for_two_hours") {
-                said.push(format!(
-                    "For an outage of two hours it would have to be {} (events per minute x minutes of outage). Events \
-                     that do not fit are read from the journal again; none is lost.",
-                    thousands(enough)
-                ));
-            }
+            said.push(format!(
+                "For an outage of two hours it would have to be {} (events per minute x minutes of outage). Events that \
+                 do not fit are read from the journal again; none is lost.",
+                thousands(advice.buffer_size_for_two_hours)
+            ));
         }
     }
-    if let Some(seconds) = number("push_interval_seconds") {
-        said.push(format!("accounting.push_interval_seconds: {seconds} would fit this rate."));
+    if let (Some(every), Some(events)) = (advice.push_interval_seconds, advice.events_per_push) {
+        let most = advice.push_interval_seconds_max.map_or_else(String::new, |most| {
+            format!(" Up to {most} seconds, the events of one push fit into 80 % of the memory.")
+        });
+        said.push(format!(
+            "accounting.waldur.push_interval_seconds is {every}: {} in one push.{most}",
+            counted(events, "event")
+        ));
     }
-    const KNOWN: [&str; 5] =
-        ["events_per_minute", "buffer_size", "minutes_in_memory", "buffer_size_for_two_hours", "push_interval_seconds"];
-    // What a newer daemon adds is shown as it is.
-    let others = advice.as_object().into_iter().flatten().filter(|(name, _)| !KNOWN.contains(&name.as_str()));
-    said.extend(others.filter(|(_, value)| !value.is_null()).map(|(name, value)| match value.as_str() {
-        Some(text) => format!("{name}: {text}"),
-        None => format!("{name}: {value}"),
-    }));
     said
 }
 
-fn text(session: &Session, status: &AccountingStatus, about_settings: &Value) -> String {
+/// The accounting system beside the webhooks.
+fn provider(provider: &ProviderStatus) -> Vec<String> {
+    let token = match (&provider.token_trouble, provider.token_read_at) {
+        (Some(why), _) => format!("its token cannot be read: {why}"),
+        (None, Some(at)) => format!("its token was read {}", distance(at, now())),
+        (None, None) => "its token was not read yet".to_owned(),
+    };
+    let mut said = vec![format!("Accounting system {}: {token} ({}).", provider.provider, provider.token_secret_ref)];
+    if !provider.sends_usage {
+        said.push("This version does not send usage to it yet.".to_owned());
+    }
+    said
+}
+
+fn text(session: &Session, status: &AccountingStatus) -> String {
     let paint = session.paint;
     let enabled = match (status.enabled, &status.trouble) {
         (true, None) => paint.paint(Style::Green, "enabled"),
@@ -176,10 +182,11 @@ fn text(session: &Session, status: &AccountingStatus, about_settings: &Value) ->
     if !notes.is_empty() {
         text.push_str(&format!("\n{}", paint.paint(Style::Yellow, &notes.concat())));
     }
-    let advice = advice(about_settings);
-    if !advice.is_empty() {
+    let mut said: Vec<String> = status.provider.iter().flat_map(provider).collect();
+    said.extend(status.advice.iter().flat_map(advice));
+    if !said.is_empty() {
         text.push('\n');
-        advice.iter().for_each(|sentence| text.push_str(&format!("{sentence}\n")));
+        said.iter().for_each(|sentence| text.push_str(&format!("{sentence}\n")));
     }
     text
 }
@@ -250,7 +257,8 @@ async fn ask(
 }
 
 fn read(value: &Value) -> Result<DeliveriesReconciled, Problem> {
-    serde_json::from_value(value.clone()).map_err(|error| invalid(&error))
+    serde_json::from_value(value.clone())
+        .map_err(|error| Problem::refused("bad_answer", format!("the daemon's answer is invalid: {error}")))
 }
 
 fn as_json(webhook: &Webhook, one: &Reconciled) -> Value {
@@ -343,26 +351,44 @@ fn tell(session: &Session, time: &ReconcileDeliveries, all: &[Reconciled]) -> Re
 #[cfg(test)]
 mod tests {
     use super::advice;
-    use serde_json::{Value, json};
+    use leasehold_api::{DeliveryAdvice, Ttl};
+    use leasehold_model::Span;
+
+    fn of(events_per_minute: u64) -> DeliveryAdvice {
+        DeliveryAdvice {
+            events_per_minute,
+            accounting_events_per_minute: events_per_minute,
+            measured_over: Ttl(Span::from_secs(3_600)),
+            buffer_size: 10_000,
+            minutes_in_memory: 10_000_u64.checked_div(events_per_minute),
+            buffer_size_for_two_hours: events_per_minute * 120,
+            push_interval_seconds: None,
+            events_per_push: None,
+            push_interval_seconds_max: None,
+        }
+    }
 
     #[test]
-    fn advice_follows_the_rate_and_shows_what_a_newer_daemon_adds() {
-        let said = advice(&json!({
-            "events_per_minute": 100, "buffer_size": 10_000, "minutes_in_memory": 100,
-            "buffer_size_for_two_hours": 12_000, "push_interval_seconds": 30, "batch_size": 500, "nothing": null,
-        }));
-        assert_eq!(said.len(), 4, "{said:?}");
+    fn advice_follows_the_rate() {
+        let said = advice(&of(100));
+        assert_eq!(said.len(), 2, "{said:?}");
         assert_eq!(
             said[0],
             "accounting.buffer_size is 10,000 and covers an outage of 1h 40m, at 100 events per minute."
         );
         assert!(said[1].starts_with("For an outage of two hours it would have to be 12,000 (events per minute x"));
-        assert_eq!(said[2], "accounting.push_interval_seconds: 30 would fit this rate.");
-        assert_eq!(said[3], "batch_size: 500");
-        let quiet = advice(&json!({
-            "events_per_minute": 0, "buffer_size": 10_000, "minutes_in_memory": null, "buffer_size_for_two_hours": 0,
-        }));
+        let quiet = advice(&of(0));
         assert!(quiet.len() == 1 && quiet[0].contains("large enough"), "{quiet:?}");
-        assert!(advice(&Value::Null).is_empty());
+        let pushed = DeliveryAdvice {
+            push_interval_seconds: Some(60),
+            events_per_push: Some(100),
+            push_interval_seconds_max: Some(4_800),
+            ..of(100)
+        };
+        assert_eq!(
+            advice(&pushed)[2],
+            "accounting.waldur.push_interval_seconds is 60: 100 events in one push. Up to 4800 seconds, the events of \
+             one push fit into 80 % of the memory."
+        );
     }
 }
