@@ -217,7 +217,7 @@ fn deleted_segments_are_gone_for_good_and_the_rest_goes_on() {
     fs::write(path.join("trust"), trust.out).unwrap();
 
     // Nothing is deleted that is not in an archive, and nothing that is not old.
-    refuses(&delete(&path, "--before 2999-01-01 --yes"), 1, "deletion_in_future");
+    refuses(&delete(&path, "--before 2500-01-01 --yes"), 1, "deletion_in_future");
     let elsewhere =
         |to: &str| on(&path, &format!("journal delete --config {{}}/config.yaml --archive {to} --before 1d"));
     refuses(&elsewhere("{}/data"), 2, "archive_in_data");
@@ -289,7 +289,12 @@ fn records_of_sensitive_work_are_kept_until_their_time() {
     let before = contents(&path.join("archive"));
     for more in ["", " --yes", " --yes --json"] {
         let kept = delete(path, &format!("--before {stamp}{more}"));
-        refuses(&kept, 1, "sensitive_retention");
+        if more.ends_with("--json") {
+            assert_eq!((kept.code, kept.out.as_str()), (1, ""), "{kept:?}");
+            assert!(kept.err.contains(r#""code":"sensitive_retention""#), "{kept:?}");
+        } else {
+            refuses(&kept, 1, "sensitive_retention");
+        }
         assert!(kept.err.contains("00000001 is kept until 20") && kept.err.contains("sensitive work"), "{kept:?}");
     }
     assert!(contents(&path.join("archive")).keys().all(|name| before.contains_key(name)));

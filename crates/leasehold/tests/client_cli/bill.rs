@@ -148,7 +148,7 @@ fn a_payer_proves_its_bill_and_compares_two_months() {
     let second = Month::of(SystemClock::new().wall()).previous();
     let first = second.previous();
     two_months(&folder.path().join("data"), first);
-    let daemon = Daemon::serving(folder, "--listen 127.0.0.1:0 --data {}/data");
+    let daemon = Daemon::serving(folder, "--listen 127.0.0.1:0 --data {}/data --accept-clock");
     daemon.run("token issue payer --role tenant-admin --tenant physics --out {}/payer.token").ok();
     tells(&daemon.run(&format!("period close {first} --yes")).ok(), &["closed"]);
     // A GPU costs 0.01 EUR a second: two of them for two hours are 144, three are 216.

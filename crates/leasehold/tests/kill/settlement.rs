@@ -5,7 +5,7 @@ use super::common::daemon::{Daemon, http};
 use super::common::on;
 use super::verify;
 use leasehold_cell::ManualClock;
-use leasehold_model::Instant;
+use leasehold_model::{Instant, Span};
 use leasehold_server::config::Config;
 use leasehold_server::{Start, UnprovedTail};
 use leasehold_verify::Trust;
@@ -33,7 +33,8 @@ fn past(data: &Path) {
         new_operator_token: false,
         on_failure: Arc::new(|why| panic!("the journal failed: {why}")),
     };
-    let config = Config { data: data.to_owned(), listen: "127.0.0.1:0".into(), ..Config::default() };
+    let mut config = Config { data: data.to_owned(), listen: "127.0.0.1:0".into(), ..Config::default() };
+    config.engine.ttl_max = Some(Span::from_secs(HOURS * 3_600));
     let daemon = leasehold_server::Daemon::open(config, start).unwrap_or_else(|error| panic!("{error}"));
     let token = std::fs::read_to_string(daemon.data_directory().operator_token()).expect("a token");
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");

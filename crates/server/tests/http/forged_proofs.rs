@@ -137,7 +137,7 @@ async fn the_trust_file_decides_whose_journal_it_is() {
     let origin = scene.trust.origin();
     let key = |name: &str, seed: u8| SigningKey::from_seed(name, &[seed; 32]).expect("a key");
     assert_eq!(code(&Trust::new(key(origin, 5).verifier())), Some("unknown_key"));
-    assert_eq!(code(&Trust::new(key("other.example", 5).verifier())), Some("unknown_key"));
+    assert_eq!(code(&Trust::new(key("other.example", 5).verifier())), Some("wrong_origin"));
 
     // A file that is right in itself, signed by somebody else, convinces only who trusts that key.
     let mut parts = Parts::of(&scene.own);

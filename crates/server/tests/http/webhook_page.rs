@@ -36,8 +36,8 @@ async fn examples_have_the_members_of_real_events() {
     let work = json!({ "tenant": "physics", "project": "physics-main", "user": "physics-ada", "walltime": "12h",
         "asks": [{ "class": "h100", "quantity": 2 }], "workload": "train" });
     let submitted = world.post("/api/v1/allocations", work).await.expect(201);
-    let path = format!("/api/v1/allocations/alloc-{}", submitted["allocation"]["id"].allocation());
-    world.post(&format!("{path}/checkpoint"), json!({ "bytes": 80_000_000_000u64, "took": "45s" })).await.expect(200);
+    let path = format!("/api/v1/allocations/alloc-{}", submitted["id"].allocation());
+    world.post(&format!("{path}/checkpoint"), json!({ "bytes": 80_000_000_000u64, "took": "1us" })).await.expect(200);
     let over = json!({ "exit_status": 0, "storage_written": 1_000_000u64 });
     world.post(&format!("{path}/complete"), over).await.expect(200);
     let quota = json!({ "tenant": "physics", "project": "physics-main", "class": "h100", "measure": "quanta",
