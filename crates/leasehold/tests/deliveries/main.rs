@@ -249,7 +249,11 @@ fn kills_at_any_moment_of_a_push_lose_nothing() {
         std::thread::scope(|scope| {
             let working = scope.spawn(|| {
                 let (mut held, mut dice) = (Held::default(), Rng::with_seed(seed));
-                while !is_over.load(Ordering::SeqCst) && held.step(&caller, &mut dice).is_some() {}
+                while !is_over.load(Ordering::SeqCst) {
+                    if held.step(&caller, &mut dice).is_none() {
+                        break;
+                    }
+                }
             });
             site.receiver.until_held();
             is_over.store(round % 2 == 0, Ordering::SeqCst);
