@@ -191,7 +191,7 @@ class Books:
         if left != b["residual"]:
             self.fail(r, "wrong_residual", "another residual follows from it", left, b["residual"])
         negated = b["line"] and (b["line"][0], -b["line"][1], (-b["line"][2][0], b["line"][2][1]))
-        if books_something(b["reversal"]):  # a reversal can be corrected, too
+        if books_something(b["reversal"]) or (b["line"] and b["line"][1]):  # a reversal can be corrected, too
             self.entries[r.sequence, 0] = (b["reversal"], negated, payer, b["original"])
         if books_something(b["replacement"]):
             total = receivable(b["replacement"], payer[0])
@@ -296,7 +296,7 @@ def sums_of(records: Iterable[Sealed], month: int, currency: str) -> Sums:
         elif r.kind == CORRECTED:
             amount = receivable(b["reversal"] + b["replacement"], payer) + b["rounding"]
             if b["line"]:
-                usage = b["line"][1] * (books_something(b["replacement"]) - books_something(b["reversal"]))
+                usage = b["line"][1] * (books_something(b["replacement"]) - 1)
                 sums.add(line_of(b["line"][0], payer, True), usage, amount)
             else:
                 sums.add(by_hand(b["original"], payer), 0, amount)

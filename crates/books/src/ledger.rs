@@ -33,7 +33,7 @@ pub(crate) use story::{LineOfStory, StoryLines};
 use crate::facts::Books;
 use crate::runs::Runs;
 use invoices::MonthKey;
-use leasehold_ledger::{line_legs, total_rounding};
+use leasehold_ledger::{correction_parts, line_legs, total_rounding};
 use leasehold_model::body::{
     HourSettled, InvoiceIssued, LedgerAdjusted, LedgerCorrected, LedgerDisputed, LedgerOpened, LedgerPosted,
     PaymentRecorded, PeriodClosed, TaxLine,
@@ -228,14 +228,10 @@ impl LedgerBook {
         ];
         let month = (corrected.month, tenant, corrected.currency);
         let of_line = corrected.line.as_ref().map(|line| &line.key);
-        for (legs, usage) in [
-            (&corrected.reversal[..], corrected.line.as_ref().map_or(0, |line| -line.usage.0)),
-            (&corrected.replacement, corrected.line.as_ref().map_or(0, |line| line.usage.0)),
-            (&rounding, 0),
-        ] {
-            if legs.iter().all(|leg| leg.amount == Steps::ZERO) {
-                continue;
-            }
+        let usage = corrected.line.as_ref().map_or(0, |line| line.usage.0);
+        let parts = [(&corrected.reversal[..], -usage), (&corrected.replacement, usage), (&rounding, 0)];
+        let booked = correction_parts(corrected);
+        for (legs, usage) in parts.into_iter().zip(booked).filter_map(|(part, is_booked)| is_booked.then_some(part)) {
             self.book(corrected.currency, legs)?;
             let own = leasehold_ledger::payer_amount(legs, project).ok_or(TOO_LARGE)?;
             let key = InvoiceLineKey::of_correction(project, corrected.original_month, of_line);

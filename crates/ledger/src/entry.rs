@@ -1,6 +1,6 @@
 //! Entries: amounts on accounts that sum to zero.
 
-use leasehold_model::body::{LedgerShared, PostedLine, SharingMethod};
+use leasehold_model::body::{LedgerCorrected, LedgerShared, PostedLine, SharingMethod};
 use leasehold_model::{Account, Item, Leg, ProjectNo, Steps};
 
 /// Whether legs sum to zero. Legs whose sum cannot be computed do not.
@@ -40,4 +40,12 @@ pub fn shared_legs(project: ProjectNo, shared: &LedgerShared) -> [Leg; 2] {
 pub fn payer_amount(legs: &[Leg], payer: ProjectNo) -> Option<Steps> {
     let own = legs.iter().filter(|leg| leg.account == Account::Receivable(payer));
     Steps::sum(own.map(|leg| leg.amount))
+}
+
+/// Whether the parts of a correction are entries, in their order: reversal, replacement, rounding. A reversal takes usage
+/// back even if nothing was posted for it. A replacement by nothing and a rounding of zero book nothing.
+pub fn correction_parts(corrected: &LedgerCorrected) -> [bool; 3] {
+    let books = |legs: &[Leg]| legs.iter().any(|leg| leg.amount != Steps::ZERO);
+    let usage = corrected.line.as_ref().is_some_and(|line| line.usage.0 != 0);
+    [books(&corrected.reversal) || usage, books(&corrected.replacement), corrected.rounding != Steps::ZERO]
 }

@@ -17,7 +17,7 @@ mod residual;
 pub mod share;
 mod small;
 
-pub use entry::{line_legs, payer_amount, shared_legs, sums_to_zero};
+pub use entry::{correction_parts, line_legs, payer_amount, shared_legs, sums_to_zero};
 pub use exact::Amount;
 pub use invoice::{Taxed, round_to_currency, total, total_rounding};
 pub use invoice_line::{InvoiceLine, InvoiceLineKey, lines_hash};

@@ -3,7 +3,7 @@
 use super::Place;
 use super::chain::entry;
 use super::checker::Checker;
-use leasehold_ledger::{Amount, InvoiceLineKey, line_legs, payer_amount, reversed, shared_legs};
+use leasehold_ledger::{Amount, InvoiceLineKey, correction_parts, line_legs, payer_amount, reversed, shared_legs};
 use leasehold_model::body::{CorrectedLine, LedgerCorrected};
 use leasehold_model::ledger::ExactSteps;
 use leasehold_model::{Account, Body, EntryId, Leg, Month, ProjectNo, Residual, Steps, UsageDelta};
@@ -32,10 +32,8 @@ impl Checker<'_> {
         let line = corrected.line.as_ref();
         let usage = line.map_or(0, |line| line.usage.0);
         let parts = [(&corrected.reversal[..], -usage), (&corrected.replacement, usage), (&rounding, 0)];
-        for (position, (legs, usage)) in parts.into_iter().enumerate() {
-            if legs.iter().all(|leg| leg.amount == Steps::ZERO) {
-                continue;
-            }
+        let booked = correction_parts(corrected);
+        for (position, (legs, usage)) in parts.into_iter().enumerate().filter(|(position, _)| booked[*position]) {
             let amount = payer_amount(legs, project);
             let key = InvoiceLineKey::of_correction(project, corrected.original_month, line.map(|line| &line.key));
             self.add_by_hand(entry(sequence, position), key, usage, amount);

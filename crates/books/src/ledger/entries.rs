@@ -4,7 +4,7 @@ use super::stored::{StoredBody, StoredEntry};
 use super::{InvoiceLeg, PrepaidEvent, invoice_legs, payment_legs, prepaid_legs};
 use crate::facts::{Books, BooksError};
 use crate::store::ENTRIES;
-use leasehold_ledger::{line_legs, shared_legs};
+use leasehold_ledger::{correction_parts, line_legs, shared_legs};
 use leasehold_model::codec::Field;
 pub use leasehold_model::ledger::EntryKind;
 use leasehold_model::ledger::ExactSteps;
@@ -121,7 +121,8 @@ pub(crate) fn entries_of(sequence: u64, stored: &StoredEntry) -> Vec<Entry> {
                 (EntryKind::Replacement, corrected.replacement.clone(), with_line(usage, whole)),
                 (EntryKind::Rounding, rounding, None),
             ];
-            let booked = all.into_iter().enumerate().filter(|(_, (_, legs, _))| is_booked(legs));
+            let booked = correction_parts(corrected);
+            let booked = all.into_iter().enumerate().filter(|(position, _)| booked[*position]);
             let entry = |(position, (kind, legs, line)): (usize, (EntryKind, Vec<Leg>, Option<EntryLine>))| Entry {
                 month: Some(corrected.month),
                 original_month: Some(corrected.original_month),
@@ -187,7 +188,7 @@ pub(crate) fn entries_of(sequence: u64, stored: &StoredEntry) -> Vec<Entry> {
     }
 }
 
-/// Whether an entry books anything. A replacement by nothing and a rounding of zero do not.
+/// Whether an entry books anything.
 fn is_booked(legs: &[Leg]) -> bool {
     legs.iter().any(|leg| leg.amount != Steps::ZERO)
 }
@@ -260,7 +261,6 @@ impl Books {
         let mut take = |sequence: u64, stored: &StoredEntry| {
             looked_at += 1;
             let all = entries_of(sequence, stored);
-            let last = all.last().map(|entry| entry.id);
             for entry in all.into_iter().filter(|entry| question.takes(entry)) {
                 if page.entries.len() == question.limit {
                     page.next = page.entries.last().map(|entry| entry.id);
@@ -269,7 +269,8 @@ impl Books {
                 page.entries.push(entry);
             }
             if looked_at == RECORDS_PER_PAGE {
-                page.next = last;
+                // Not every record has entries, and none has this many.
+                page.next = Some(EntryId { sequence, position: u16::MAX });
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())

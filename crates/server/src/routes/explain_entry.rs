@@ -56,15 +56,19 @@ fn source(books: &Books, found: &Entry) -> Result<Option<LineSource>, Problem> {
     books.line_source(payer, &line.key, LEASES).map(Some).map_err(|error| problem(&error))
 }
 
-/// The corrections that followed an entry: of itself, of what replaced it, and so on.
-fn corrections(books: &Books, mut id: EntryId) -> Result<Vec<Entry>, Problem> {
+/// The corrections that followed an entry: of itself, of what took it back or replaced it, and so on.
+fn corrections(books: &Books, id: EntryId) -> Result<Vec<Entry>, Problem> {
     let mut all = Vec::new();
-    while let Some(sequence) = books.correction_of(id) {
+    let mut open = vec![id];
+    while let Some(id) = open.pop() {
+        let Some(sequence) = books.correction_of(id) else { continue };
         for position in 0..3 {
-            all.extend(books.entry(EntryId { sequence, position }).map_err(|error| problem(&error))?);
+            let id = EntryId { sequence, position };
+            all.extend(books.entry(id).map_err(|error| problem(&error))?);
+            open.push(id);
         }
-        id = EntryId { sequence, position: 1 };
     }
+    all.sort_unstable_by_key(|entry| entry.id);
     Ok(all)
 }
 
