@@ -215,7 +215,8 @@ mod tests {
             7c1202df67ac0c3f32eb50c11e5e632393e6753c3c366d4d9e7b40f65ebef764
             b93a7715f6dba604742c63c29d13f06c7d68060bc59f3d365cfaab6236a121b8
             63e0bdc98fcc299c915875144f73e74d1b1089d6fb27012d15fc8fc0c631c2d0
-            b280d0c3f6c81c89071a22402da91234bb6b65f713e255deaac78ad56c65e70e"#]]
+            b280d0c3f6c81c89071a22402da91234bb6b65f713e255deaac78ad56c65e70e
+            0d0f945ce15b66820ff4872c127a35a5cad47f499107a3decd46f14d9d5a3266"#]]
         .assert_eq(&shown.join("\n"));
     }
 

@@ -36,11 +36,8 @@ pub(crate) fn any(state: &State, now: Instant) -> Option<(Identity, Command)> {
         }
         _ => Command::DeleteTenant(owner?),
     };
-    let identity = match &command {
-        Command::DeleteTenant(_) => Identity::default(),
-        _ if dice.one_in(3) => Identity::default(),
-        _ => who(owner.unwrap_or(TenantNo(small(dice, 4))), dice),
-    };
+    let by_operator = matches!(command, Command::DeleteTenant(_)) || dice.one_in(3);
+    let identity = if by_operator { Identity::default() } else { who(owner.unwrap_or(TenantNo(small(dice, 4))), dice) };
     Some((identity, command))
 }
 

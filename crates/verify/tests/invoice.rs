@@ -136,7 +136,28 @@ fn what_proves_nothing_is_refused_with_the_reason() {
     ] {
         found += &refused(folder.path(), name, bytes, trust);
     }
-    expect![[r#""#]].assert_eq(&found);
+    expect![[r#"
+        empty: not_a_proof
+          no: FILE proves nothing: the file does not begin with the line `leasehold-invoice-proof v1`
+        cut: bad_file
+          no: FILE proves nothing: the file does not end with a whole hash: it was cut, or bytes were added
+        padded: bad_file
+          no: FILE proves nothing: the file does not end with a whole hash: it was cut, or bytes were added
+        doubled: bad_file
+          no: FILE proves nothing: the file does not end with a whole hash: it was cut, or bytes were added
+        garbled: not_a_proof
+          no: FILE proves nothing: the file does not begin with the line `leasehold-invoice-proof v1`
+        changed: bad_file
+          no: FILE proves nothing: the common list cannot be read: the bytes end too early
+        newer: newer_format
+          no: FILE proves nothing: the file has a newer format; use a newer leasehold-verify
+        of another key: bad_file
+          no: FILE proves nothing: the common list cannot be read: the bytes end too early
+        of another origin: wrong_origin
+          no: FILE proves nothing: its checkpoint is not accepted: the checkpoint is of the log "cluster.example", expected "other.example"
+        without a key: unknown_key
+          no: FILE proves nothing: the trust file names no key of the operator: the line `key NAME+ID+BASE64` is missing, without which no signature counts
+    "#]].assert_eq(&found);
 }
 
 /// Somebody with the key of the operator has raised the amount of one line. The file was made by
@@ -157,12 +178,49 @@ fn a_wrong_line_is_named_with_the_difference_and_the_reason() {
         .filter(|line| line.starts_with("no") || line.contains("WRONG") || line.trim_start().starts_with("wrong"))
         .map(|line| format!("{line}\n"))
         .collect();
-    expect![[r#""#]].assert_eq(&shown);
+    expect![[r#"
+        no: INV-000001 of tenant-1 for 2026-12 does not follow from the records: p0: gpu in pool-1, scavenger, hour of 2026-12-31T22:00:00Z: expected 0.846521, found 0.846522 (by 0.000001). Record 71 rounds the exact cost of the line to another amount.
+          p0: gpu in pool-1, scavenger   0.954557 GPU-hours   90.236963  WRONG
+          wrong       p0: gpu in pool-1, scavenger, hour of 2026-12-31T22:00:00Z: expected 0.846521, found 0.846522 (by 0.000001). Record 71 rounds the exact cost of the line to another amount.
+          wrong       lines of the invoice: expected 21b9f5d1593568d93a935723603d03e5c1fe0d4540fa2ed5f800596913b438f3, found 7ba55fcafc53268f89f587216657422f8742b4d0ada139efb96ba092b5a6cfc3. The lines that the entries of the month make are not those of the invoice.
+          wrong       p0: expected 210.447601, found 210.447600 (by -0.000001). What the project owes by the invoice is not the sum of its lines.
+          wrong       tax 0: expected 231.095194, found 231.095193 (by -0.000001). What was posted with the tax rate is not the sum of the lines with it.
+    "#]].assert_eq(&shown);
     assert!(!text.contains("  proved "), "{text}");
     let value: serde_json::Value = serde_json::from_str(&run(&["--json"])).expect("JSON");
     assert_eq!((&value["verdict"], &value["proved"]), (&"no".into(), &serde_json::json!([])));
     let wrong = serde_json::to_string_pretty(&value["wrong"]).expect("JSON");
-    expect![[r#""#]].assert_eq(&wrong);
+    expect![[r#"
+        [
+          {
+            "where": "p0: gpu in pool-1, scavenger, hour of 2026-12-31T22:00:00Z",
+            "expected": "0.846521",
+            "found": "0.846522",
+            "difference": "0.000001",
+            "why": "Record 71 rounds the exact cost of the line to another amount."
+          },
+          {
+            "where": "lines of the invoice",
+            "expected": "21b9f5d1593568d93a935723603d03e5c1fe0d4540fa2ed5f800596913b438f3",
+            "found": "7ba55fcafc53268f89f587216657422f8742b4d0ada139efb96ba092b5a6cfc3",
+            "difference": null,
+            "why": "The lines that the entries of the month make are not those of the invoice."
+          },
+          {
+            "where": "p0",
+            "expected": "210.447601",
+            "found": "210.447600",
+            "difference": "-0.000001",
+            "why": "What the project owes by the invoice is not the sum of its lines."
+          },
+          {
+            "where": "tax 0",
+            "expected": "231.095194",
+            "found": "231.095193",
+            "difference": "-0.000001",
+            "why": "What was posted with the tax rate is not the sum of the lines with it."
+          }
+        ]"#]].assert_eq(&wrong);
     let lines = value["lines"].as_array().expect("lines");
     assert!(lines.iter().any(|line| line["verdict"] == "wrong"), "{lines:?}");
 }

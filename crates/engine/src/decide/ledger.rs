@@ -390,7 +390,11 @@ impl Draft<'_> {
     pub(super) fn record_payment(&mut self, payment: &RecordPayment) -> Result<(), Refusal> {
         let ledger = self.open_ledger()?;
         let (tenant, currency) = (payment.tenant, payment.currency);
-        self.state().tenant(tenant).ok_or(Refusal::UnknownTenant { tenant })?;
+        // What a deleted tenant is still owed, by a credit note, can be paid back.
+        let before = ledger.invoiced.get(&(tenant, currency)).copied().unwrap_or_default();
+        if before == Steps::ZERO {
+            self.state().tenant(tenant).ok_or(Refusal::UnknownTenant { tenant })?;
+        }
         if let Some(sequence) = ledger.payments.get(&(tenant, payment.reference.clone())) {
             return Err(Refusal::PaymentExists { sequence: *sequence });
         }
@@ -403,7 +407,6 @@ impl Draft<'_> {
         if payment.invoice.is_some_and(|invoice| !ledger.is_issued(invoice, tenant, currency)) {
             return Err(Refusal::UnknownInvoice);
         }
-        let before = ledger.invoiced.get(&(tenant, currency)).copied().unwrap_or_default();
         before.checked_add(-payment.amount).ok_or(Refusal::AmountTooLarge)?;
         let received_at = payment.received_at.unwrap_or(self.now);
         let body = PaymentRecorded {
@@ -446,7 +449,8 @@ impl Draft<'_> {
         if has_credit(PrepaidScope::Project(project)) {
             return Err(Refusal::ProjectHasBalance { project });
         }
-        let is_posted = state.project(project).is_none_or(|found| state.is_posted(found));
+        let is_complete = state.ledger().payers_of(project).all(|(_, payer)| payer.complete);
+        let is_posted = is_complete && state.project(project).is_none_or(|found| state.is_posted(found));
         if is_posted { Ok(()) } else { Err(Refusal::UnpostedUsage { project }) }
     }
 

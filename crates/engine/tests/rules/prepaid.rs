@@ -319,7 +319,24 @@ fn a_claim_needs_an_end_that_credit_covers() {
         61 a giveback n2 user=a/ada
         62 show prepaid
         ",
-        expect![[]],
+        expect![[r#"
+            0 a user.put
+            0 - node.put
+            0 a credit 1 of 200.000000
+            1 refused: claim_needs_end
+            1 refused: claim_not_covered
+            1 a claimed n2
+              a: enough, spent 0, reserved 90, balance 200, available 110; credit 1 has 200
+            2 a granted #0 core 1 on n2 to 22
+            2 a denied: prepaid enough, available 110, requested 111
+            2 a granted #1 core 1 on n1 to 112
+              a: enough, spent 3, reserved 197, balance 197, available 0; credit 1 has 197
+            60 a expired #0, closed since 22
+            60 a prepaid enough -> depleted at -35, block
+              a: depleted, spent 235, reserved 52, balance -35, available -87
+            61 a gave back n2
+              a: depleted, spent 239, reserved 51, balance -39, available -90
+        "#]],
     );
 }
 
@@ -348,6 +365,29 @@ fn draining_spares_claims_and_what_runs_on_them() {
         50 a release #0
         50 a giveback n2 user=a/ada
         ",
-        expect![[]],
+        expect![[r#"
+            0 a user.put
+            0 - node.put
+            0 - node.put
+            0 a credit 1 of 200.000000
+            0 a prepaid.policy_put
+            1 a claimed n2
+            2 a granted #0 core 1 on n2 to 62
+            3 a granted #1 core 1 on n1 to 103
+            20 a ledger.adjusted
+            20 a prepaid enough -> depleted at -4, drain
+            20 a revoked #1, grace 5s (budget)
+              #0 active core 1 2..62
+              #1 revoking core 1 3..103 grace to 25
+            20 refused: claim_not_covered
+            20 a granted #2 core 1 on n2 to 30
+            30 a teardown of #1, grace_ended, closed since 25
+            30 a expired #2, closed
+              #0 active core 1 2..62
+              a: depleted, spent 239, reserved 3, balance -39, available -42
+            41 a renewed #0 to 101
+            50 a released #0, closed
+            50 a gave back n2
+        "#]],
     );
 }

@@ -69,13 +69,14 @@ impl Gathered {
         crate::record_leases::touched(&record.body, |lease| leases.push(lease));
         for lease in leases {
             let row = self.lease(lease)?;
-            let expires_at = match &record.body {
-                Body::Granted(granted) => record.stamp.saturating_add(granted.ttl),
-                Body::Renewed(renewed) => {
-                    let renewal = renewed.renewals.iter().find(|renewal| renewal.lease == lease);
-                    renewal.map_or(row.life.expires_at, |renewal| renewal.expires_at)
-                }
-                _ => row.life.expires_at,
+            let expires_at = if let Body::Granted(granted) = &record.body {
+                record.stamp.saturating_add(granted.ttl)
+            } else if let Body::Renewed(renewed) = &record.body
+                && let Some(renewal) = renewed.renewals.iter().find(|renewal| renewal.lease == lease)
+            {
+                renewal.expires_at
+            } else {
+                row.life.expires_at
             };
             let facts = KnownLease {
                 tenant: row.tenant,

@@ -154,10 +154,12 @@ impl JournalEvents {
             shown = directory.show_known(raw, &raw.hash()).map_err(|_| unread("a record cannot be decoded"))?;
         }
         let is_release = is_wanted(|about| about == About::NodeReleased);
-        let released_at = match &record.body {
-            Body::NodeWiped(wiped) if is_release => released_at(app, record, wiped.node, wiped.claim)?,
-            Body::NodeQuarantined(gone) if is_release => released_at(app, record, gone.node, gone.claim)?,
-            _ => None,
+        let released_at = if let (Body::NodeWiped(wiped), true) = (&record.body, is_release) {
+            released_at(app, record, wiped.node, wiped.claim)?
+        } else if let (Body::NodeQuarantined(gone), true) = (&record.body, is_release) {
+            released_at(app, record, gone.node, gone.claim)?
+        } else {
+            None
         };
         let payload = |about| {
             informed(app, |books| {

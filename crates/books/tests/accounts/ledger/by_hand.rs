@@ -68,7 +68,13 @@ impl Story {
             replacement,
             reason: reason(),
         };
-        self.expect(Command::CorrectEntry(correct), &["posting_incomplete", "period_is_closing"])
+        // What a runtime costs is shared once.
+        let of_runtime = |leg: &Leg| matches!(leg.account, Account::SharedRuntime(_));
+        let refused: &[&str] = match entry.legs.iter().any(of_runtime) {
+            true => &["account_not_by_hand", "posting_incomplete", "period_is_closing"],
+            false => &["posting_incomplete", "period_is_closing"],
+        };
+        self.expect(Command::CorrectEntry(correct), refused)
     }
 
     fn adjust(&mut self) -> Step<()> {

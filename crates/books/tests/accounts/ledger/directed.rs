@@ -172,7 +172,7 @@ fn a_deleted_tenant_gets_its_credit_note() {
             received_at: None,
         };
         story.expect(Command::RecordPayment(pay.clone()), &[])?;
-        story.refuse(Some(Command::RecordPayment(pay)))?;
+        story.refuse(Some(Command::RecordPayment(pay.clone())))?;
         assert_eq!(owed(&story, Account::CashClearing), "24.000000");
         story.expect(Command::DeleteTenant(TenantNo(0)), &[])?;
         let last_seen = Instant::from_secs(APRIL - 2400);
@@ -183,6 +183,12 @@ fn a_deleted_tenant_gets_its_credit_note() {
         assert_eq!(owed(&story, Account::Receivable(ProjectNo(1))), "-12.000000");
         story.close(true)?;
         assert_eq!(owed(&story, Account::Invoiced(TenantNo(0))), "-12.000000");
+        // The credit note is paid back, and after that there is nobody to pay.
+        let (amount, reference) = (Steps(-12_000_000), name("bank 2"));
+        let back = RecordPayment { amount, reference, ..pay.clone() };
+        story.expect(Command::RecordPayment(back.clone()), &[])?;
+        assert_eq!(owed(&story, Account::Invoiced(TenantNo(0))), "0.000000");
+        story.refuse(Some(Command::RecordPayment(RecordPayment { reference: name("bank 3"), ..back })))?;
         story.check_books()?;
         story.check_recount()
     };

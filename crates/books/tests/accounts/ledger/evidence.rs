@@ -41,7 +41,9 @@ fn records_of(records: &[Record], stated: &Stated, tenant: TenantNo, invoice: u6
             () if sequence < stated.from => false,
             () if in_range && concern == Concern::Common => true,
             () if closing(record).is_some() && sequence <= stated.cut => true,
-            () if sequence <= invoice => is_own,
+            () if sequence < stated.cut => is_own,
+            // After the cut only the head of a record says whose it is.
+            () if sequence <= invoice => record.identity.tenant == Some(tenant),
             () => is_prepaid,
         };
         if wanted {

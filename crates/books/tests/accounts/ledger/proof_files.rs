@@ -158,7 +158,7 @@ fn honest_files_are_proved() {
             folder.keep(&format!("honest-{seed:04}-{at}"), &bytes, &json);
             invoices += 1;
         }
-        assert!(seed < 100 || invoices >= seed, "histories without invoices");
+        assert!(seed < 100 || invoices >= seed / 4, "histories without invoices: {invoices} after {seed}");
         if invoices >= least {
             break;
         }

@@ -223,6 +223,12 @@ impl Story {
         let mut request = draw::request(self.engine.state(), self.now, &mut self.dice);
         self.stretch(&mut request.command);
         self.serve(&mut request);
+        // The daemon knows the caller by the token, and a tenant's token belongs to its own people.
+        let state = self.engine.state();
+        let owner = |token| state.token(token).and_then(|found| found.scope.tenant);
+        let tenant = request.identity.tenant;
+        request.identity.token =
+            request.identity.token.filter(|token| owner(*token).is_none_or(|owner| Some(owner) == tenant));
         self.decide(&request).map(drop)?;
         let about_apps = draw::about_apps(self.engine.state(), self.now);
         about_apps.map_or(Ok(()), |request| self.decide(&request).map(drop))?;

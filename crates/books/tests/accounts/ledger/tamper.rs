@@ -158,11 +158,12 @@ const CHANGES: &[Change] = &[
     plain("a release is missing", Expected::Records("tenant"), |e| leave_out(e, is_release)),
     plain("a common record is missing", Expected::Records("common"), |e| leave_out(e, is_common)),
     plain("a record has another hash", Expected::Records("tenant"), |e| {
-        let tenant = e.tenant;
-        let own = e.records.iter_mut().find(|evident| evident.record.identity.tenant == Some(tenant));
+        let cut = e.statement.1.cut;
+        let is_own = |evident: &&mut Evident| matches!(evident.record.body, Body::LedgerPosted(_));
+        let own = e.records.iter_mut().filter(|evident| evident.sequence < cut).find(is_own);
         own.is_some_and(|evident| {
             evident.hash[0] ^= 1;
-            evident.sequence < e.statement.1.cut
+            true
         })
     }),
     plain("the count is wrong", Expected::Records("tenant"), |e| {
@@ -283,8 +284,9 @@ const CHANGES: &[Change] = &[
         })
     }),
     plain("a lease is of another number", Expected::Record, |e| {
+        let cut = e.statement.1.cut;
         in_records(e, |record| match &mut record.body {
-            Body::Released(released) => {
+            Body::Released(released) if record.sequence < cut => {
                 released.leases.0[0].lease = LeaseNo(u64::MAX);
                 true
             }

@@ -182,8 +182,12 @@ pub(super) const SHARE_CHANGES: &[Change] = &[
         })
     }),
     share("a policy makes reports instead of entries", |e| {
-        let is_booked = shares(e).iter().any(|(_, shared)| shared.booked != Steps::ZERO);
-        is_booked
+        // What is not billable is given back whatever the policy says.
+        let is_booked =
+            |shared: &LedgerShared| shared.booked != Steps::ZERO && shared.method != SharingMethod::NotBillable;
+        let all = shares(e);
+        !all.is_empty()
+            && all.iter().all(|(_, shared)| is_booked(shared))
             && in_policies(e, |put| match &mut put.sharing {
                 Some(sharing) if sharing.entries && sharing.basis != SharingBasis::Owner => {
                     sharing.entries = false;
@@ -191,7 +195,6 @@ pub(super) const SHARE_CHANGES: &[Change] = &[
                 }
                 _ => false,
             })
-            && shares(e).iter().all(|(_, shared)| shared.booked != Steps::ZERO)
     }),
     share("a policy has other percentages", |e| {
         let own: Vec<ProjectNo> =

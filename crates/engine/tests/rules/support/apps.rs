@@ -4,7 +4,7 @@
 //! names an instance, and `lent=0` an attachment with its source project.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use super::world::name;
 use leasehold_engine::command::{Command, MakeAttachment, PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 use leasehold_model::rate::Currency;

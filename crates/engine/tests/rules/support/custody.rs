@@ -1,7 +1,7 @@
 //! Claims, failed starts and lost nodes in stories.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use leasehold_engine::Command;
 use leasehold_engine::command::{ClaimNodes, FailStart};
 

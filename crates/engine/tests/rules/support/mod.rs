@@ -4,6 +4,7 @@
 mod apps;
 mod custody;
 pub(crate) mod invariants;
+mod line;
 mod pending;
 mod prepaid;
 mod prices;

@@ -2,7 +2,7 @@
 //! `a change @1 prio=guaranteed wall=1h ttl=-`, `op empty n1 since=10`.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use leasehold_engine::Command;
 use leasehold_engine::command::{ChangeAllocation, HoldAllocation, NoteEmptyNode};
 

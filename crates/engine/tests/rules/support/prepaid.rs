@@ -5,7 +5,7 @@
 //! -1` books by hand.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use super::world::name;
 use leasehold_engine::command::{
     AdjustLedger, Command, EndCredit, OpenLedger, PostUsage, PutPrepaidPolicy, RatedLine, SettleHour, TopUp,

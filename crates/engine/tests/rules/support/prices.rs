@@ -3,7 +3,7 @@
 //! `op uncap a app=7`.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use super::world::name;
 use leasehold_engine::command::{DeleteCeiling, PutCeiling, PutChargePolicy, PutRateCard};
 use leasehold_model::rate::{Charge, Charges, Currency, Decimal, Period, Prices};

@@ -5,7 +5,7 @@
 //! states its records, by their distances from the cut, and `op finish 1970-01` ends the month.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use super::world::name;
 use leasehold_engine::command::{Command, IssueInvoice, PutSharing, ShareCost, StatePeriod};
 use leasehold_model::body::{

@@ -2,7 +2,7 @@
 //! `events=lease.*,node.claimed` and `ed25519`; `op unhook 0`, `op disable 0 gone`, `op reconciled 0 from=1 to=2`.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use super::world::name;
 use leasehold_engine::command::{Command, DisableSink, PutSink};
 use leasehold_model::body::{AccountingReconciled, SinkDisabledCause, SinkSignature};

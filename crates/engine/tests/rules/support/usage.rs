@@ -6,7 +6,7 @@
 //! work.
 
 use super::Story;
-use super::script::Line;
+use super::line::Line;
 use super::world::name;
 use leasehold_engine::command::{Command, PutAppPolicy, PutEntitlement, RecordUsage};
 use leasehold_model::body::{Attribution, Body, EntitlementScope, PolicyScope, ReplacedUsage, UsageReport};
