@@ -79,7 +79,17 @@ pub(crate) struct EndedAttachment {
     pub(crate) tenant: TenantNo,
     pub(crate) app_instance: AppInstanceNo,
     pub(crate) source_project: ProjectNo,
+    pub(crate) allocation: Option<AllocationNo>,
     pub(crate) at: Instant,
+}
+
+/// What an attachment lends, or lent while usage could still be reported for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lends {
+    pub(crate) app_instance: AppInstanceNo,
+    pub(crate) source_project: ProjectNo,
+    /// The one allocation that it lends, if it names one.
+    pub(crate) allocation: Option<AllocationNo>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,12 +156,17 @@ impl Apps {
         self.ended.retain(|_, attachment| attachment.tenant != tenant);
     }
 
-    /// To which instance an attachment lends, and which project; or did so while usage could still be reported.
-    pub(crate) fn lends_to(&self, number: AttachmentNo, now: Instant) -> Option<(AppInstanceNo, ProjectNo)> {
-        let live = self.attachments.get(&number).map(|live| (live.app_instance, live.source_project));
+    /// What an attachment lends, or lent while usage could still be reported.
+    pub(crate) fn lends(&self, number: AttachmentNo, now: Instant) -> Option<Lends> {
+        if let Some(Attachment { app_instance, source_project, allocation, .. }) =
+            self.attachments.get(&number).copied()
+        {
+            return Some(Lends { app_instance, source_project, allocation });
+        }
         let lately = |ended: &&EndedAttachment| ended.at.saturating_add(LATE_WINDOW) >= now;
-        let ended = self.ended.get(&number).filter(lately);
-        live.or_else(|| ended.map(|ended| (ended.app_instance, ended.source_project)))
+        let EndedAttachment { app_instance, source_project, allocation, .. } =
+            *self.ended.get(&number).filter(lately)?;
+        Some(Lends { app_instance, source_project, allocation })
     }
 }
 

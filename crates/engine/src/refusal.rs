@@ -343,6 +343,7 @@ refusals! {
     NothingToShare { app_instance: AppInstanceNo } Conflict "nothing_to_share" "the month that is being closed has no cost of {app_instance} that is still to be shared",
     SharesPending { app_instance: AppInstanceNo } Conflict "shares_pending" "the cost of {app_instance} in this month has not been shared yet; that is done by the settlement",
     WorkIsBilled { app_instance: AppInstanceNo } Invalid "work_is_billed" "{app_instance} is not shared by a tenant, and its work is billed in any case; billed_work is for runtimes that a tenant shares",
+    AllocationNotLent { allocation: AllocationNo, attachment: AttachmentNo } Invalid "allocation_not_lent" "{allocation} is no allocation that is lent by {attachment}; name the one that holds the worker",
     LentUsageNeedsBoth Invalid "lent_usage_needs_both" "usage of a lent worker names both attachment_id and allocation_id",
     UsageIdTaken { sequence: u64 } Conflict "usage_id_taken" "this id was used for another usage record, {sequence}; send the same content, or use another id",
     UnknownUsage Conflict "unknown_usage_record" "this source has reported no usage record with the id in `supersedes`, or too long ago; name the newest record of its chain",

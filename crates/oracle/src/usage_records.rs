@@ -155,6 +155,9 @@ impl World {
             if !lends {
                 faults.extend(["unknown_attachment", "attachment_mismatch"]);
             }
+            if let (Some((_, made)), Some(allocation)) = (known, report.allocation) {
+                faults.extend(self.faults_of_named(made, allocation, wish.known_to));
+            }
         }
         faults
     }

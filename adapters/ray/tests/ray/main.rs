@@ -102,7 +102,9 @@ async fn uptime_and_jobs_are_counted_once() {
     let hour = this_hour();
     let more = "  projects: { lattice: optics }\n  lent: { lender=optics: { attachment: 0, allocation: alloc-1 } }\n";
     let (mut site, board) = ray(ControlPlaneScope::Tenant, hour, more).await;
-    assert_eq!(site.lend().await, 0);
+    let (attachment, worker) = site.lend().await;
+    assert_eq!(attachment, 0);
+    site.reconfigure("alloc-1 ", &format!("{worker} "));
     let half = json!(hour - 2 * HOUR_MS + HOUR_MS / 2);
     // Both ended at the full hour, so that it does not matter when the test runs.
     let mut ended = nodes(DEAD, hour, Some(hour));

@@ -262,7 +262,13 @@ async fn users_accounts_comments_and_units() {
 async fn a_partition_can_be_lent() {
     let more = "  accounts: { lattice: lattice }\n  partitions: { batch: { attachment: 0, allocation: alloc-1 } }\n";
     let site = slurm(ControlPlaneScope::Tenant, &one(3600, ",gres/gpu=2"), more).await;
-    assert_eq!(site.lend().await, 0);
+    let (attachment, worker) = site.lend().await;
+    assert_eq!(attachment, 0);
+    site.run(PROGRAM, "--once").await.fails("usage_refused");
+    let refused = fs::read_to_string(site.path("state/refused.jsonl")).unwrap();
+    assert!(refused.contains("allocation_not_lent"), "{refused}");
+    fs::remove_dir_all(site.path("state")).unwrap();
+    site.reconfigure("alloc-1 ", &format!("{worker} "));
     site.run(PROGRAM, "--once").await.ok();
     let call = site.client.show_usage_record("slurm/box/5/gpu_hours").query("source", "adapter");
     let record = call.query("tenant", "physics").await.expect("it was recorded");

@@ -37,11 +37,12 @@ pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
     }
     put_varint(apps.ended.len() as u64, out);
     for (number, ended) in &apps.ended {
-        let EndedAttachment { tenant, app_instance, source_project, at } = *ended;
+        let EndedAttachment { tenant, app_instance, source_project, allocation, at } = *ended;
         number.put(out);
         tenant.put(out);
         app_instance.put(out);
         source_project.put(out);
+        allocation.put(out);
         at.put(out);
     }
 }
@@ -106,7 +107,8 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Apps, BadSnapshot
         {
             return Err(wrong("the attachments that have ended are out of order"));
         }
-        apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at: Field::get(r)? });
+        let (allocation, at) = (Field::get(r)?, Field::get(r)?);
+        apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, allocation, at });
     }
     Ok(apps)
 }
