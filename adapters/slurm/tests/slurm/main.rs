@@ -286,6 +286,26 @@ async fn a_run_whose_end_becomes_known_late_is_asked_for_by_its_number() {
     assert!(asked.lines().last().unwrap().contains("--jobs=5 --starttime="), "{asked}");
 }
 
+/// What was not reported before the runtime was deleted is refused and kept; passes go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_of_a_deleted_runtime_is_refused_record_by_record() {
+    let header = FIRST.lines().next().expect("a header").to_owned() + "\n";
+    let site = slurm(ControlPlaneScope::Project, &header, "").await;
+    site.run(PROGRAM, "--once").await.ok();
+    site.client.delete_app_instance("rt").query("tenant", "physics").await.expect("it owes nothing");
+    // The books learn of the deletion a moment later.
+    site.totals().await;
+    site.run(PROGRAM, "--once").await.ok();
+    site.write("table", &one(3600, ""));
+    site.run(PROGRAM, "--once").await.fails("usage_refused");
+    let refused = fs::read_to_string(site.path("state/refused.jsonl")).unwrap();
+    assert!(refused.contains("slurm/box/5/job_hours") && refused.contains("unknown_anchor"), "{refused}");
+    // It is refused once. Without anything known of it, a runtime that was deleted cannot be reported for.
+    site.run(PROGRAM, "--once").await.ok();
+    fs::remove_dir_all(site.path("state")).unwrap();
+    site.run(PROGRAM, "--once").await.fails("app_instance_deleted");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_wrong_runtime_is_refused() {
     let site = slurm(ControlPlaneScope::Project, FIRST, "").await;
