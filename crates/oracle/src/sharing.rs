@@ -88,7 +88,15 @@ impl World {
 
     /// What the policies at the last cut say about an instance.
     pub(crate) fn decided_at_cut(&self, of: (TenantNo, &AppInstancePut)) -> Decides<'_> {
-        let all = self.sharing_about(&self.sharing_at_cut, of);
+        Self::decided(&self.sharing_about(&self.sharing_at_cut, of))
+    }
+
+    /// The same by the policies in force.
+    pub(crate) fn decided_now(&self, of: (TenantNo, &AppInstancePut)) -> Decides<'_> {
+        Self::decided(&self.sharing_about(&self.sharing, of))
+    }
+
+    fn decided<'p>(all: &[&'p SharingPut]) -> Decides<'p> {
         let billable = all.iter().find(|put| put.control_plane_billable.is_some());
         if let Some(put) = billable.filter(|put| put.control_plane_billable == Some(false)) {
             return Decides::NotBillable(put);

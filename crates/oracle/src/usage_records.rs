@@ -20,8 +20,8 @@ use leasehold_model::ledger::{ExactSteps, Item, LineKey, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Amount, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, Priority, ProjectNo, Record, TenantNo,
-    UnitMeasure, UsageCharge, UserNo,
+    Amount, AppInstanceNo, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, Priority, ProjectNo, Record,
+    TenantNo, UnitMeasure, UsageCharge, UserNo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -438,24 +438,37 @@ impl World {
     /// Whether a project has billed usage that is still to be posted, or is to be given back what was; also as the
     /// creditor of work.
     pub(crate) fn has_unposted_usage(&self, project: ProjectNo) -> bool {
+        let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
+        self.reports.accepted.iter().filter(is_of).any(|known| self.is_unposted(known, project))
+    }
+
+    /// The same of all projects that used an app instance.
+    pub(crate) fn has_unposted_usage_on(&self, app: AppInstanceNo) -> bool {
+        let of_app = |known: &&Accepted| known.recorded.report.app_instance == app;
+        self.reports.accepted.iter().filter(of_app).any(|known| {
+            self.is_unposted(known, known.project)
+                || known.recorded.creditor.is_some_and(|creditor| self.is_unposted(known, creditor))
+        })
+    }
+
+    fn is_unposted(&self, known: &Accepted, payer: ProjectNo) -> bool {
         let Some(opened) = self.ledger.opened else { return false };
         let currencies: Vec<Currency> = self.apps.prices.iter().map(|put| put.currency).collect();
-        let unposted = |known: &Accepted| {
-            currencies.iter().any(|currency| {
-                let parts = self.billed_parts(known, *currency);
-                let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
-                let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
-                    None => !self.is_posted((project, *currency), part, known.sequence),
-                    Some(by) => {
-                        self.is_posted((project, *currency), part, known.sequence)
-                            && !self.is_posted((project, *currency), part, by)
-                    }
-                };
-                parts.iter().any(|part| due(part) && waits(part))
-            })
-        };
-        let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
-        self.reports.accepted.iter().filter(is_of).any(unposted)
+        currencies.iter().any(|currency| {
+            let parts = self.billed_parts(known, *currency);
+            let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
+            let posted = |part: &Part<'_>, by: u64| self.is_posted((payer, *currency), part, by);
+            let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
+                None => !posted(part, known.sequence),
+                Some(by) => posted(part, known.sequence) && !posted(part, by),
+            };
+            parts.iter().any(|part| due(part) && waits(part))
+        })
+    }
+
+    /// Whether usage was ever reported for an app instance.
+    pub(crate) fn has_usage_on(&self, app: AppInstanceNo) -> bool {
+        self.reports.accepted.iter().any(|known| known.recorded.report.app_instance == app)
     }
 }
 

@@ -34,13 +34,13 @@ const CUT: &str = "
 ";
 
 #[track_caller]
-fn story(story: &str, expected: expect_test::Expect) {
+pub(crate) fn story(story: &str, expected: expect_test::Expect) {
     check_on(&format!("{STAGE}{RUNTIMES}"), story, expected);
 }
 
 /// Work of two projects on the shared runtime, then the cut.
 #[track_caller]
-fn shared(policy: &str, rest: &str, expected: expect_test::Expect) {
+pub(crate) fn shared(policy: &str, rest: &str, expected: expect_test::Expect) {
     let work = "
         2674801 a use shared a/lab id=1 to=2674800 n=5
         2674801 a use shared a/dev id=2 to=2674800 n=1
