@@ -310,6 +310,7 @@ refusals! {
     AppInstanceInUse { app_instance: AppInstanceNo, by: &'static str } Conflict "app_instance_in_use" "{app_instance} still has {by}; end them first",
     UnpostedAppUsage { app_instance: AppInstanceNo } Conflict "unposted_app_usage" "{app_instance} was used in hours that are not posted yet; try again after the present hour was settled",
     UnsharedCost { app_instance: AppInstanceNo, month: Month } Conflict "unshared_cost" "what the control plane of {app_instance} cost in {month} is still to be shared; delete it after that month was closed",
+    LimitsInUse { unit: UnitNo } Conflict "limits_in_use" "the cost of the month that is being closed is divided by the limits on {unit}; try again after its shares are made",
     BadModeAndScope { mode: OperatingMode, scope: ControlPlaneScope } Invalid "bad_mode_and_scope" "no app instance has the mode {mode} with a control plane of scope {scope}; there are tenant_dedicated with project or tenant, and platform_managed with platform",
     PlatformByOperator Invalid "platform_by_operator" "only an operator registers runtimes of the platform",
     AppOfOtherProject { app_instance: AppInstanceNo, project: ProjectNo } Invalid "app_of_other_project" "{app_instance} belongs to {project}, and its capacity is held by that project; request it there",

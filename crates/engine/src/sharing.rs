@@ -152,6 +152,15 @@ impl State {
         months.find(|month| is_shared(*month))
     }
 
+    /// Whether the month that is being closed is divided by limits on a unit, and that is still to be done. Invoices come
+    /// after all shares.
+    pub(crate) fn is_divided_by_limits(&self, unit: UnitNo) -> bool {
+        let is_due = self.ledger().closing.as_ref().is_some_and(|closing| closing.issued.is_empty());
+        let by_limits =
+            |put: &SharingPut| put.sharing.as_ref().is_some_and(|sharing| sharing.basis == SharingBasis::ByQuota(unit));
+        is_due && self.sharing.closing.as_ref().is_some_and(|shares| shares.policies.values().any(by_limits))
+    }
+
     /// The control planes whose cost in the month that is being closed is still to be shared, and the currencies.
     pub fn shares_due(&self) -> impl Iterator<Item = (AppInstanceNo, Currency)> + '_ {
         let closing = self.ledger().closing.as_ref().zip(self.sharing.closing.as_ref());
