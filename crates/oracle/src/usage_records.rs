@@ -15,6 +15,7 @@ use crate::prepaid::AccountKey;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use ethnum::{I256, U256};
+use leasehold_model::app::UPTIME_HOURS;
 use leasehold_model::body::{AppInstancePut, ReplacedUsage, UsageRecorded, UsageReport};
 use leasehold_model::ledger::{ExactSteps, Item, LineKey, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
@@ -249,8 +250,10 @@ impl World {
     /// The record of a report without faults.
     fn usage_record_of(&self, wish: &UsageWish, instance: &AppInstancePut, now: Instant) -> UsageRecorded {
         let is_work = instance.scope == ControlPlaneScope::Tenant && !wish.report.control_plane;
-        let no_submitter = is_work && wish.user.is_none() && wish.project == instance.project;
-        let creditor = (is_work && !no_submitter).then(|| self.creditor_of(wish, instance)).flatten();
+        let is_unsubmitted = is_work && wish.user.is_none() && wish.project == instance.project;
+        // A worker that is up is no job, so nobody is missing.
+        let no_submitter = is_unsubmitted && wish.report.unit != UPTIME_HOURS;
+        let creditor = (is_work && !is_unsubmitted).then(|| self.creditor_of(wish, instance)).flatten();
         let is_billed = !is_work || creditor.is_some();
         UsageRecorded {
             report: wish.report.clone(),

@@ -137,6 +137,9 @@ async fn uptime_and_jobs_are_counted_once() {
     let id = format!("ray/c/node/6168ab420d2f0a16ee7907bb8d2e1241/gpu_hours/{}", hour / HOUR_MS - 1);
     let worker = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");
     assert_eq!(worker.await.expect("the worker").attachment_id, Some(0));
+    let id = id.replace("gpu_hours", "uptime_hours");
+    let worker = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");
+    assert!(!worker.await.expect("its uptime").no_submitter, "nobody submits a worker");
     let start = hour - 2 * HOUR_MS;
     let id = format!("ray/c/job/raysubmit_QbzBeXJZzzyMBsc6-{start}/job_hours/{}", start / HOUR_MS);
     let job = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");

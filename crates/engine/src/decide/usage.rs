@@ -5,6 +5,7 @@ use super::{Draft, Engine};
 use crate::apps::AppInstance;
 use crate::command::{NamedAllocation, RecordUsage};
 use crate::refusal::Refusal;
+use leasehold_model::app::UPTIME_HOURS;
 use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
 use leasehold_model::limits::{
     LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_RECORDS_TOGETHER_MAX, USAGE_SPAN_MAX,
@@ -149,9 +150,10 @@ impl Draft<'_> {
         let replaces = self.check_superseded(command)?;
         self.check_month_of_usage(project, report, replaces.as_ref(), used_before)?;
         let is_work = is_shared && !report.control_plane;
-        let no_submitter = is_work && project == owner && user.is_none();
+        let is_unsubmitted = is_work && project == owner && user.is_none();
+        let no_submitter = is_unsubmitted && report.unit != UPTIME_HOURS;
         let creditor = self.creditor_of(instance, report).filter(|creditor| {
-            is_work && !no_submitter && *creditor != project && state.bills_work(instance, report.unit)
+            is_work && !is_unsubmitted && *creditor != project && state.bills_work(instance, report.unit)
         });
         let charge = if is_work && creditor.is_none() { UsageCharge::Reported } else { UsageCharge::Billed };
         let identity =

@@ -30,7 +30,7 @@ pub(crate) const CODES: &[&str] = &[
 /// A runtime of a/a, one that the tenant shares, one of the platform; a/lab lends to the shared one.
 const RUNTIMES: &str = "
     0 op project a/lab
-    0 op app slurm units=requests,job_hours
+    0 op app slurm units=requests,job_hours,uptime_hours
     0 op instance own a/a app=slurm
     0 op instance shared a/a app=slurm scope=tenant
     0 op instance all a/a app=slurm mode=platform_managed scope=platform
@@ -76,6 +76,31 @@ fn whose_usage_it_is_follows_from_the_scope() {
             20 refused: unknown_app_instance
             20 refused: unknown_app_instance
             20 refused: unknown_user
+        "#]],
+    );
+}
+
+/// A worker that is up is no job that somebody submitted.
+#[test]
+fn uptime_has_no_submitter_to_miss() {
+    story(
+        "
+        1 a apppolicy slurm of=a on=shared bill=uptime_hours
+        19 a submit core 1 app=1 lent=0
+        20 a use shared a/a id=1 to=10
+        20 a use shared a/a id=2 from=1 to=10 unit=uptime_hours
+        20 a use shared a/a id=3 from=1 to=10 unit=uptime_hours lent=0 alloc=@1
+        20 a use shared a/a id=4 from=1 to=10 unit=job_hours lent=0 alloc=@1
+        ",
+        expect![[r#"
+            1 a policy version 1
+            19 a @1 submitted
+            19 a @1 placed, attempt 1
+            19 a granted #0 core 1 on n1 to 86419
+            20 a 1 of a reported, no submitter
+            20 a 1 of a reported
+            20 a 1 of a reported
+            20 a 1 of a reported, no submitter
         "#]],
     );
 }
