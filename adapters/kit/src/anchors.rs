@@ -47,6 +47,16 @@ impl Anchors {
         Self { instance, users: BTreeMap::new() }
     }
 
+    /// Those of an instance that was deleted, as it was last registered.
+    pub(crate) fn kept(instance: &serde_json::Value, users: &BTreeMap<String, String>) -> Option<Self> {
+        let instance = serde_json::from_value(instance.clone()).ok()?;
+        Some(Self { instance, users: users.clone() })
+    }
+
+    pub(crate) fn registered(&self) -> serde_json::Value {
+        serde_json::to_value(&self.instance).expect("a wire type has string keys only")
+    }
+
     /// An adapter for one kind of runtime must not report for another kind.
     pub(crate) fn check_backend(&self, backend: RuntimeBackend) -> Result<(), Problem> {
         if self.instance.runtime_backend == backend {

@@ -5,7 +5,7 @@ use crate::args::AdapterArgs;
 use crate::config::Leasehold;
 use crate::deliver::{Delivery, Halt, Tally};
 use crate::draft::Draft;
-use crate::state::{Kept, StateDirectory};
+use crate::state::{Kept, Registered, StateDirectory};
 use leasehold_client::{Client, Error};
 use leasehold_model::{Instant, RuntimeBackend};
 use leasehold_service::log::{self, Format, Level};
@@ -20,6 +20,9 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// The first pause after a pass that failed; it doubles up to the usual pause.
 const PAUSE: Duration = Duration::from_secs(1);
+
+/// What the daemon answers about an app instance that was deleted.
+const DELETED: &str = "app_instance_deleted";
 
 /// A runtime whose usage is reported.
 #[allow(async_fn_in_trait, reason = "the adapters run it on one thread")]
@@ -93,17 +96,29 @@ fn times(setup: &Setup<'_>) -> Result<Times, Problem> {
     Ok(Times { now: Instant(now), begin, since: setup.args.since.map(|since| since.0) })
 }
 
-async fn anchors(setup: &Setup<'_>, client: &Client, backend: RuntimeBackend) -> Result<Anchors, Problem> {
+/// Reads the anchors. `registered` is what was read before: if the instance was deleted since, what is still to be reported
+/// for it is sent all the same, so that each record is refused and kept, and the pass goes on.
+async fn anchors(
+    setup: &Setup<'_>,
+    client: &Client,
+    backend: RuntimeBackend,
+    registered: Option<&Registered>,
+) -> Result<Anchors, Problem> {
     let section = setup.leasehold;
     let read = Anchors::read(client, &section.app_instance, section.tenant.as_deref(), &section.users).await;
-    let anchors = read.map_err(|error| told(&error))?;
+    let anchors = read.or_else(|error| {
+        let kept = registered.filter(|kept| error.code() == DELETED && kept.name == section.app_instance);
+        let kept = kept.and_then(|kept| Anchors::kept(&kept.instance, &section.users)).ok_or_else(|| told(&error))?;
+        tracing::warn!(app_instance = section.app_instance, "was deleted; usage that was not reported is refused");
+        Ok(kept)
+    })?;
     anchors.check_backend(backend)?;
     Ok(anchors)
 }
 
 /// Prints what would be sent. The state is not even locked, so that it can be tried beside a running adapter.
 async fn dry_run<R: Runtime>(setup: &Setup<'_>, client: &Client, mut runtime: R) -> Result<(), Problem> {
-    let anchors = anchors(setup, client, R::BACKEND).await?;
+    let anchors = anchors(setup, client, R::BACKEND, None).await?;
     let look = runtime.look(&R::Memory::default(), times(setup)?, &anchors).await?;
     for draft in &look.drafts {
         println!("{}", serde_json::to_string(&draft.version(1)).expect("a wire type has string keys only"));
@@ -180,9 +195,11 @@ impl<R: Runtime> Rounds<'_, R> {
 
     /// One pass. What was settled is kept even if the pass fails on the way.
     async fn pass(&mut self) -> Result<Tally, Problem> {
-        let anchors = anchors(self.setup, &self.client, R::BACKEND).await?;
+        let anchors = anchors(self.setup, &self.client, R::BACKEND, self.kept.registered.as_ref()).await?;
         let look = self.runtime.look(&self.kept.memory, times(self.setup)?, &anchors).await?;
         let mut kept = self.kept.clone();
+        let name = self.setup.leasehold.app_instance.clone();
+        kept.registered = Some(Registered { name, instance: anchors.registered() });
         let mut delivery = Delivery {
             client: &self.client,
             directory: &self.directory,

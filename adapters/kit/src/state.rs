@@ -36,11 +36,23 @@ pub(crate) struct Kept<M> {
     pub(crate) memory: M,
     /// By key.
     pub(crate) settled: BTreeMap<String, Settled>,
+    /// The app instance as it was last registered: it can be deleted before all of its usage was reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) registered: Option<Registered>,
+}
+
+/// What the registry said about the app instance in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Registered {
+    /// As the configuration names it.
+    pub(crate) name: String,
+    /// As JSON, which a later version of this program can read whatever it has besides.
+    pub(crate) instance: serde_json::Value,
 }
 
 impl<M: Default> Default for Kept<M> {
     fn default() -> Self {
-        Self { format: FORMAT, memory: M::default(), settled: BTreeMap::new() }
+        Self { format: FORMAT, memory: M::default(), settled: BTreeMap::new(), registered: None }
     }
 }
 

@@ -211,13 +211,13 @@ pub struct UsageRecord {
     pub project_id: String,
     /// Name of the app instance.
     pub app_instance_id: String,
-    /// Slug of its app; null if the app instance was deleted.
+    /// Slug of its app; as everything about the app instance, also after it was deleted.
     pub app_slug: Option<String>,
-    /// Operating mode of the app instance; null if it was deleted.
+    /// Operating mode of the app instance.
     pub operating_mode: Option<OperatingMode>,
-    /// Scope of its control plane; null if it was deleted.
+    /// Scope of its control plane.
     pub control_plane_scope: Option<ControlPlaneScope>,
-    /// Its runtime backend; null if it was deleted.
+    /// Its runtime backend.
     pub runtime_backend: Option<RuntimeBackend>,
     /// Correlation ID.
     pub correlation_id: String,

@@ -1,7 +1,7 @@
 //! The registry of app runtimes: usage units and their prices, kinds of apps, app instances, and attachments
 //! (SEMANTICS 9 and 12).
 
-use crate::state::{State, Table, entry};
+use crate::state::{LastUse, State, Table, entry};
 use leasehold_model::app::{FIRST_SITE_UNIT, STANDARD_UNITS};
 use leasehold_model::limits::LATE_WINDOW;
 use leasehold_model::rate::{Currency, Decimal};
@@ -79,7 +79,17 @@ pub(crate) struct EndedAttachment {
     pub(crate) tenant: TenantNo,
     pub(crate) app_instance: AppInstanceNo,
     pub(crate) source_project: ProjectNo,
+    pub(crate) allocation: Option<AllocationNo>,
     pub(crate) at: Instant,
+}
+
+/// What an attachment lends, or lent while usage could still be reported for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lends {
+    pub(crate) app_instance: AppInstanceNo,
+    pub(crate) source_project: ProjectNo,
+    /// The one allocation that it lends, if it names one.
+    pub(crate) allocation: Option<AllocationNo>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -91,6 +101,8 @@ pub(crate) struct Apps {
     pub(crate) instances: BTreeMap<AppInstanceNo, AppInstance>,
     /// Above every number in a record, also in those from before there was a registry.
     pub(crate) next_instance: u64,
+    /// When instances were last used: the end of a lease for them, or usage that was reported.
+    pub(crate) last_use: BTreeMap<AppInstanceNo, LastUse>,
     /// Those that have not ended.
     pub(crate) attachments: BTreeMap<AttachmentNo, Attachment>,
     pub(crate) next_attachment: u64,
@@ -111,6 +123,13 @@ impl Apps {
         self.next_attachment = self.next_attachment.max(number.0.saturating_add(1));
     }
 
+    /// Notes that an instance was used, if there is one: before there was a registry, leases named any.
+    pub(crate) fn note_use(&mut self, number: AppInstanceNo, used: LastUse) {
+        if self.instances.contains_key(&number) {
+            self.last_use.insert(number, used);
+        }
+    }
+
     /// Whether another instance has the name: of the tenant or, for one of the platform, of the platform.
     pub(crate) fn is_taken(&self, name: &Name, tenant: TenantNo, of_platform: bool, by: AppInstanceNo) -> bool {
         let own = self.names.get(&(tenant, name.clone()));
@@ -120,7 +139,9 @@ impl Apps {
 
     pub(crate) fn insert(&mut self, instance: AppInstance) {
         self.note_instance(instance.number);
+        let last_use = self.last_use.get(&instance.number).copied();
         self.remove(instance.number);
+        self.last_use.extend(last_use.map(|used| (instance.number, used)));
         self.names.insert((instance.tenant, instance.name.clone()), instance.number);
         if instance.scope == ControlPlaneScope::Platform {
             self.platform_names.insert(instance.name.clone(), instance.number);
@@ -130,6 +151,7 @@ impl Apps {
 
     pub(crate) fn remove(&mut self, number: AppInstanceNo) -> Option<AppInstance> {
         let gone = self.instances.remove(&number)?;
+        self.last_use.remove(&number);
         self.names.remove(&(gone.tenant, gone.name.clone()));
         if gone.scope == ControlPlaneScope::Platform {
             self.platform_names.remove(&gone.name);
@@ -146,12 +168,17 @@ impl Apps {
         self.ended.retain(|_, attachment| attachment.tenant != tenant);
     }
 
-    /// To which instance an attachment lends, and which project; or did so while usage could still be reported.
-    pub(crate) fn lends_to(&self, number: AttachmentNo, now: Instant) -> Option<(AppInstanceNo, ProjectNo)> {
-        let live = self.attachments.get(&number).map(|live| (live.app_instance, live.source_project));
+    /// What an attachment lends, or lent while usage could still be reported.
+    pub(crate) fn lends(&self, number: AttachmentNo, now: Instant) -> Option<Lends> {
+        if let Some(Attachment { app_instance, source_project, allocation, .. }) =
+            self.attachments.get(&number).copied()
+        {
+            return Some(Lends { app_instance, source_project, allocation });
+        }
         let lately = |ended: &&EndedAttachment| ended.at.saturating_add(LATE_WINDOW) >= now;
-        let ended = self.ended.get(&number).filter(lately);
-        live.or_else(|| ended.map(|ended| (ended.app_instance, ended.source_project)))
+        let EndedAttachment { app_instance, source_project, allocation, .. } =
+            *self.ended.get(&number).filter(lately)?;
+        Some(Lends { app_instance, source_project, allocation })
     }
 }
 

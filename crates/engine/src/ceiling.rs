@@ -307,9 +307,9 @@ impl State {
         to.headroom(self, lease.tenant);
     }
 
-    /// Forgets the app instance of a closed lease.
-    pub(crate) fn forget_app(&mut self, lease: LeaseNo) {
-        self.ceilings.apps.remove(&lease);
+    /// Forgets the app instance of a closed lease, and returns it.
+    pub(crate) fn forget_app(&mut self, lease: LeaseNo) -> Option<AppInstanceNo> {
+        self.ceilings.apps.remove(&lease)
     }
 
     pub(crate) fn fold_ceiling(

@@ -384,7 +384,7 @@ pub use nodes::{ClaimNodes, EndedClaim, EndedLease, LoseNode, ReportWipe, Reserv
 pub use prepaid::{EndCredit, PutPrepaidPolicy, TopUp};
 pub use sharing::{PutSharing, ShareCost};
 pub use sinks::{DisableSink, PutSink};
-pub use usage::RecordUsage;
+pub use usage::{NamedAllocation, RecordUsage};
 
 fields! { pub struct RotateKey { pub new_key: [u8; 32] } }
 fields! { pub struct Nothing {} }

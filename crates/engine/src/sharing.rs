@@ -58,6 +58,11 @@ impl<'a> SharingRules<'a> {
         }
     }
 
+    /// Whether anything is recorded about the cost.
+    fn decides(&self) -> bool {
+        self.not_billable.is_some() || self.applied().is_some()
+    }
+
     /// How cost is divided, if it is and that is recorded.
     pub fn applied(&self) -> Option<(&'a SharingPut, &'a Sharing)> {
         self.sharing.filter(|(_, sharing)| match sharing.basis.divides() {
@@ -133,6 +138,29 @@ impl State {
         pools.map(|((_, app, currency), _)| (*app, *currency))
     }
 
+    /// The first month, among those that are not closed, in which the control plane of an app instance cost something that
+    /// the policies share.
+    pub(crate) fn month_to_share(&self, app: AppInstanceNo) -> Option<Month> {
+        let instance = self.app_instance(app)?;
+        let closing = self.ledger().closing.as_ref().map(|closing| closing.month);
+        let is_shared = |month: Month| {
+            let at_cut = closing == Some(month);
+            let rules = if at_cut { self.sharing_rules_at_cut(instance) } else { self.sharing_rules(instance) };
+            rules.decides()
+        };
+        let mut months = self.sharing.pools.keys().filter(|(_, of, _)| *of == app).map(|(month, ..)| *month);
+        months.find(|month| is_shared(*month))
+    }
+
+    /// Whether the month that is being closed is divided by limits on a unit, and that is still to be done. Invoices come
+    /// after all shares.
+    pub(crate) fn is_divided_by_limits(&self, unit: UnitNo) -> bool {
+        let is_due = self.ledger().closing.as_ref().is_some_and(|closing| closing.issued.is_empty());
+        let by_limits =
+            |put: &SharingPut| put.sharing.as_ref().is_some_and(|sharing| sharing.basis == SharingBasis::ByQuota(unit));
+        is_due && self.sharing.closing.as_ref().is_some_and(|shares| shares.policies.values().any(by_limits))
+    }
+
     /// The control planes whose cost in the month that is being closed is still to be shared, and the currencies.
     pub fn shares_due(&self) -> impl Iterator<Item = (AppInstanceNo, Currency)> + '_ {
         let closing = self.ledger().closing.as_ref().zip(self.sharing.closing.as_ref());
@@ -140,10 +168,7 @@ impl State {
             .into_iter()
             .flat_map(move |(closing, shares)| self.shared_pools(closing.month).filter(|of| !shares.done.contains(of)));
         of_month.filter(|(app, _)| {
-            self.app_instance(*app).is_some_and(|instance| {
-                let rules = self.sharing_rules_at_cut(instance);
-                rules.not_billable.is_some() || rules.applied().is_some()
-            })
+            self.app_instance(*app).is_some_and(|instance| self.sharing_rules_at_cut(instance).decides())
         })
     }
 }

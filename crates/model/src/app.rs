@@ -63,12 +63,15 @@ words! {
     }
 }
 
+/// How long something was up. Nobody submits it, as a job is submitted.
+pub const UPTIME_HOURS: UnitNo = UnitNo(3);
+
 /// The units that every site has: number, name and measure. Units that a site defines have higher numbers.
 pub const STANDARD_UNITS: [(UnitNo, &str, UnitMeasure); 6] = [
     (UnitNo(0), "job_hours", UnitMeasure::Time),
     (UnitNo(1), "pod_hours", UnitMeasure::Time),
     (UnitNo(2), "gpu_hours", UnitMeasure::Time),
-    (UnitNo(3), "uptime_hours", UnitMeasure::Time),
+    (UPTIME_HOURS, "uptime_hours", UnitMeasure::Time),
     (UnitNo(4), "requests", UnitMeasure::Count),
     (UnitNo(5), "tokens", UnitMeasure::Count),
 ];

@@ -352,6 +352,8 @@ impl World {
         let (tenant, _) = found!(self.apps.instances.get(&number), "app-instance", "there is no {number}");
         demand!(record.identity.tenant == Some(*tenant), "app-instance", "{number} is of {tenant}");
         demand!(!self.is_named(number), "app-instance", "{number} is in use");
+        demand!(!self.has_unposted_usage_on(number), "unposted-app-usage", "{number}");
+        demand!(!self.is_to_be_shared(number), "unshared-cost", "{number}");
         self.apps.instances.remove(&number);
         self.quotas.retain(|_, quota| quota.put.scope.further.app_instance != Some(HolderScope::One(number)));
         self.ceilings.retain(|(_, app), _| *app != Some(number));
@@ -366,6 +368,14 @@ impl World {
             found.filter(|(of, _)| caller.tenant.is_none_or(|own| own == *of)).ok_or("unknown_app_instance")?;
         if self.is_named(app_instance) {
             return Err("app_instance_in_use");
+        }
+        if self.has_unposted_usage_on(app_instance) || self.is_to_be_shared(app_instance) {
+            return Ok(Foretold::RefusedAs(vec!["unposted_app_usage", "unshared_cost"]));
+        }
+        // Whether all of it is posted is not predicted.
+        let is_used = self.leases.iter().any(|lease| lease.app_instance == Some(app_instance));
+        if self.ledger.opened.is_some() && (is_used || self.has_usage_on(app_instance)) {
+            return Ok(Foretold::Open);
         }
         // The rules do not say whether a fenced lease still counts.
         let fenced = |lease: &Lease| lease.phase == Phase::Fenced && lease.app_instance == Some(app_instance);

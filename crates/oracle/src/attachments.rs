@@ -125,6 +125,25 @@ impl World {
         })
     }
 
+    /// What is wrong with an allocation that usage of a lent worker names.
+    pub(crate) fn faults_of_named(
+        &self,
+        made: &AttachmentMade,
+        number: AllocationNo,
+        known_to: u64,
+    ) -> Vec<&'static str> {
+        let Some(found) = self.allocations.get(&number) else { return vec!["allocation_not_lent"] };
+        let is_submitted_on_it =
+            (found.spec.attachment, found.spec.source_project) == (Some(made.attachment), Some(made.source_project));
+        let is_of_source = found.project == made.source_project && found.payer() == made.source_project;
+        let is_lent = is_submitted_on_it || is_of_source && made.allocation.is_none_or(|only| only == number);
+        those(&[
+            (!is_lent, "allocation_not_lent"),
+            // The sender has to look for one that is over.
+            (found.state.is_over() && number.0 >= known_to, "usage_ids_behind"),
+        ])
+    }
+
     /// Allocations that wait on the account of an attachment, in order of number.
     fn waiting_on(&self, number: AttachmentNo) -> impl Iterator<Item = &Allocation> {
         let waits = move |found: &&Allocation| found.state.is_queued() && found.spec.attachment == Some(number);

@@ -224,6 +224,7 @@ impl World {
 
     pub(crate) fn entitlement_put(&mut self, record: &Record, put: &EntitlementPut) -> Checked {
         let faults = self.faults_of_entitlement(put);
+        demand!(!self.is_divided_by_limits(put.of.unit), "limits-in-use", "{:?}", put.of);
         demand!(faults.is_empty(), "entitlement", "must be refused: {faults:?}");
         let tenant = self.tenant_of_entitlement(&put.of).expect("it has no fault");
         demand!(record.identity.tenant == Some(tenant), "entitlement", "{:?} is of {tenant}", put.of);
@@ -235,6 +236,7 @@ impl World {
     pub(crate) fn foretell_entitlement(&self, caller: &Caller, put: &EntitlementPut) -> Told {
         let tenant = self.tenant_of_entitlement(&put.of);
         let mut faults = self.faults_of_entitlement(put);
+        faults.extend(self.is_divided_by_limits(put.of.unit).then_some("limits_in_use"));
         if let (Some(own), Some(tenant)) = (caller.tenant, tenant)
             && own != tenant
         {
@@ -246,6 +248,7 @@ impl World {
     }
 
     pub(crate) fn entitlement_deleted(&mut self, record: &Record, gone: &EntitlementDeleted) -> Checked {
+        demand!(!self.is_divided_by_limits(gone.of.unit), "limits-in-use", "{:?}", gone.of);
         let known = found!(self.entitlements.all.remove(&gone.of), "entitlement", "there is no {:?}", gone.of);
         demand!(record.identity.tenant == Some(known.tenant), "entitlement", "{:?} is of {}", gone.of, known.tenant);
         Ok(())
@@ -255,6 +258,9 @@ impl World {
         let known = self.entitlements.all.get(&of);
         let known = known.filter(|known| caller.tenant.is_none_or(|own| own == known.tenant));
         let tenant = known.ok_or("unknown_entitlement")?.tenant;
+        if self.is_divided_by_limits(of.unit) {
+            return Err("limits_in_use");
+        }
         sealed(Some(tenant), EntitlementDeleted { of })
     }
 

@@ -212,6 +212,19 @@ impl World {
         Some(records.into_iter().map(|(project, record)| (identity(project), record)).collect())
     }
 
+    /// Whether what the control plane of an instance cost, in a month that is not closed, is to be shared.
+    pub(crate) fn is_to_be_shared(&self, app: AppInstanceNo) -> bool {
+        let Some((tenant, instance)) = self.apps.instances.get(&app) else { return false };
+        let closing = self.ledger.closing.map(|(month, _)| month);
+        self.ledger.open_pools(app, instance.project).into_iter().any(|month| {
+            let decides = match closing == Some(month) {
+                true => self.decided_at_cut((*tenant, instance)),
+                false => self.decided_now((*tenant, instance)),
+            };
+            !matches!(decides, Decides::Nothing)
+        })
+    }
+
     /// The decisions that are still to be made before the month can be closed.
     pub(crate) fn shares_due(&self) -> BTreeSet<(AppInstanceNo, Currency)> {
         let currencies: BTreeSet<Currency> = self.ledger.payers.keys().map(|(_, currency)| *currency).collect();

@@ -8,7 +8,7 @@ use crate::world::World;
 use leasehold_model::body::{AppInstancePut, PolicyScope, ServiceTiers, Sharing, SharingBasis, SharingPut};
 use leasehold_model::limits::{SERVICE_TIERS_MAX, SHARING_PROJECTS_MAX};
 use leasehold_model::rate::Decimal;
-use leasehold_model::{ControlPlaneScope, ProjectNo, Record, TenantNo};
+use leasehold_model::{ControlPlaneScope, ProjectNo, Record, TenantNo, UnitNo};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A hundred per cent.
@@ -88,7 +88,25 @@ impl World {
 
     /// What the policies at the last cut say about an instance.
     pub(crate) fn decided_at_cut(&self, of: (TenantNo, &AppInstancePut)) -> Decides<'_> {
-        let all = self.sharing_about(&self.sharing_at_cut, of);
+        Self::decided(&self.sharing_about(&self.sharing_at_cut, of))
+    }
+
+    /// The same by the policies in force.
+    pub(crate) fn decided_now(&self, of: (TenantNo, &AppInstancePut)) -> Decides<'_> {
+        Self::decided(&self.sharing_about(&self.sharing, of))
+    }
+
+    /// Whether the shares of the month that is being closed follow from the limits on a unit, and are still to be made:
+    /// from the cut to the first invoice.
+    pub(crate) fn is_divided_by_limits(&self, unit: UnitNo) -> bool {
+        let Some((month, _)) = self.ledger.closing else { return false };
+        let by_limits = |put: &SharingPut| {
+            put.sharing.as_ref().is_some_and(|sharing| matches!(sharing.basis, SharingBasis::ByQuota(of) if of == unit))
+        };
+        !self.ledger.invoices.iter().any(|one| one.month == month) && self.sharing_at_cut.values().any(by_limits)
+    }
+
+    fn decided<'p>(all: &[&'p SharingPut]) -> Decides<'p> {
         let billable = all.iter().find(|put| put.control_plane_billable.is_some());
         if let Some(put) = billable.filter(|put| put.control_plane_billable == Some(false)) {
             return Decides::NotBillable(put);

@@ -15,13 +15,14 @@ use crate::prepaid::AccountKey;
 use crate::violation::{Checked, demand, found};
 use crate::world::World;
 use ethnum::{I256, U256};
+use leasehold_model::app::UPTIME_HOURS;
 use leasehold_model::body::{AppInstancePut, ReplacedUsage, UsageRecorded, UsageReport};
 use leasehold_model::ledger::{ExactSteps, Item, LineKey, Magnitude};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    Amount, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, Priority, ProjectNo, Record, TenantNo,
-    UnitMeasure, UsageCharge, UserNo,
+    Amount, AppInstanceNo, AppTypeNo, Body, ControlPlaneScope, Instant, Month, Name, Priority, ProjectNo, Record,
+    TenantNo, UnitMeasure, UsageCharge, UserNo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -155,6 +156,9 @@ impl World {
             if !lends {
                 faults.extend(["unknown_attachment", "attachment_mismatch"]);
             }
+            if let (Some((_, made)), Some(allocation)) = (known, report.allocation) {
+                faults.extend(self.faults_of_named(made, allocation, wish.known_to));
+            }
         }
         faults
     }
@@ -246,8 +250,10 @@ impl World {
     /// The record of a report without faults.
     fn usage_record_of(&self, wish: &UsageWish, instance: &AppInstancePut, now: Instant) -> UsageRecorded {
         let is_work = instance.scope == ControlPlaneScope::Tenant && !wish.report.control_plane;
-        let no_submitter = is_work && wish.user.is_none() && wish.project == instance.project;
-        let creditor = (is_work && !no_submitter).then(|| self.creditor_of(wish, instance)).flatten();
+        let is_unsubmitted = is_work && wish.user.is_none() && wish.project == instance.project;
+        // A worker that is up is no job, so nobody is missing.
+        let no_submitter = is_unsubmitted && wish.report.unit != UPTIME_HOURS;
+        let creditor = (is_work && !is_unsubmitted).then(|| self.creditor_of(wish, instance)).flatten();
         let is_billed = !is_work || creditor.is_some();
         UsageRecorded {
             report: wish.report.clone(),
@@ -435,24 +441,37 @@ impl World {
     /// Whether a project has billed usage that is still to be posted, or is to be given back what was; also as the
     /// creditor of work.
     pub(crate) fn has_unposted_usage(&self, project: ProjectNo) -> bool {
+        let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
+        self.reports.accepted.iter().filter(is_of).any(|known| self.is_unposted(known, project))
+    }
+
+    /// The same of all projects that used an app instance.
+    pub(crate) fn has_unposted_usage_on(&self, app: AppInstanceNo) -> bool {
+        let of_app = |known: &&Accepted| known.recorded.report.app_instance == app;
+        self.reports.accepted.iter().filter(of_app).any(|known| {
+            self.is_unposted(known, known.project)
+                || known.recorded.creditor.is_some_and(|creditor| self.is_unposted(known, creditor))
+        })
+    }
+
+    fn is_unposted(&self, known: &Accepted, payer: ProjectNo) -> bool {
         let Some(opened) = self.ledger.opened else { return false };
         let currencies: Vec<Currency> = self.apps.prices.iter().map(|put| put.currency).collect();
-        let unposted = |known: &Accepted| {
-            currencies.iter().any(|currency| {
-                let parts = self.billed_parts(known, *currency);
-                let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
-                let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
-                    None => !self.is_posted((project, *currency), part, known.sequence),
-                    Some(by) => {
-                        self.is_posted((project, *currency), part, known.sequence)
-                            && !self.is_posted((project, *currency), part, by)
-                    }
-                };
-                parts.iter().any(|part| due(part) && waits(part))
-            })
-        };
-        let is_of = |known: &&Accepted| known.project == project || known.recorded.creditor == Some(project);
-        self.reports.accepted.iter().filter(is_of).any(unposted)
+        currencies.iter().any(|currency| {
+            let parts = self.billed_parts(known, *currency);
+            let due = |part: &Part<'_>| part.quantity > 0 && part.hour >= opened;
+            let posted = |part: &Part<'_>, by: u64| self.is_posted((payer, *currency), part, by);
+            let waits = |part: &Part<'_>| match self.superseded_by(known.sequence) {
+                None => !posted(part, known.sequence),
+                Some(by) => posted(part, known.sequence) && !posted(part, by),
+            };
+            parts.iter().any(|part| due(part) && waits(part))
+        })
+    }
+
+    /// Whether usage was ever reported for an app instance.
+    pub(crate) fn has_usage_on(&self, app: AppInstanceNo) -> bool {
+        self.reports.accepted.iter().any(|known| known.recorded.report.app_instance == app)
     }
 }
 

@@ -121,6 +121,7 @@ fn problem(refusal: &Refusal, naming: &dyn Naming) -> Problem {
         }
         Refusal::AttributionFixed { .. } => problem.with("field", "attribution"),
         Refusal::PolicyByOperator => problem.with("field", "tenant"),
+        Refusal::AllocationNotLent { .. } => problem.with("field", "allocation_id"),
         Refusal::LentUsageNeedsBoth => problem.with("field", "attachment_id"),
         Refusal::BadPrices { why } => problem.with("field", format!("prices.{}", why.field())),
         Refusal::StartInPast { .. } | Refusal::SameStart { .. } => problem.with("field", "from"),

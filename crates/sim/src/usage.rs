@@ -7,14 +7,14 @@
 use crate::entitlements;
 use crate::requests::{name, small};
 use crate::shares;
-use leasehold_engine::command::{PutUnitPrice, RecordUsage};
+use leasehold_engine::command::{NamedAllocation, PutUnitPrice, RecordUsage};
 use leasehold_engine::{AppInstance, Command, State};
 use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
 use leasehold_model::limits::{LATE_WINDOW, USAGE_QUANTITY_MAX, USAGE_SPAN_MAX};
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Month, Name, ProjectNo,
-    Record, TenantNo, UnitNo, UnitQuantity, UserNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, AttachmentNo, Body, ControlPlaneScope, Identity, Instant, Month, Name,
+    ProjectNo, Record, TenantNo, UnitNo, UnitQuantity, UserNo,
 };
 use leasehold_oracle::Dice;
 use std::collections::BTreeSet;
@@ -206,12 +206,43 @@ impl<'a> Drawn<'a> {
         }
         let any = AttachmentNo(self.dice.below(12));
         let attachment = if made.is_empty() || self.dice.one_in(12) { any } else { *self.dice.pick(&made) };
-        let allocation = AllocationNo(self.dice.below(self.state.size()));
+        let allocation = self.allocation_of(attachment);
         match self.dice.below(16) {
             0 => (Some(attachment), None),
             1 => (None, Some(allocation)),
             _ => (Some(attachment), Some(allocation)),
         }
+    }
+
+    /// An allocation that an attachment may lend, or any number.
+    fn allocation_of(&mut self, attachment: AttachmentNo) -> AllocationNo {
+        let drawn = self.dice.below(self.state.size());
+        let source = self.records.iter().find_map(|record| match &record.body {
+            Body::AttachmentMade(made) if made.attachment == attachment => Some(made.source_project),
+            _ => None,
+        });
+        let lent: Vec<u64> = self
+            .records
+            .iter()
+            .filter(|record| match &record.body {
+                Body::AllocationSubmitted(submitted) => {
+                    submitted.spec.source_project.or(record.identity.project) == source
+                }
+                _ => false,
+            })
+            .map(|record| record.sequence)
+            .collect();
+        let is_any = lent.is_empty() || drawn.is_multiple_of(8);
+        AllocationNo(if is_any { drawn } else { lent[self.dice.index(lent.len())] })
+    }
+
+    /// What the books know of the allocation that a report names.
+    fn named(&self, report: &UsageReport, size: u64) -> Option<NamedAllocation> {
+        let number = report.allocation.filter(|number| number.0 < size)?;
+        let record = self.records.iter().find(|record| record.sequence == number.0)?;
+        let Body::AllocationSubmitted(submitted) = &record.body else { return None };
+        let AllocationSpec { attachment, source_project, .. } = submitted.spec;
+        Some(NamedAllocation { project: record.identity.project?, attachment, source_project })
     }
 
     /// A new report that is mostly right.
@@ -262,7 +293,16 @@ impl<'a> Drawn<'a> {
             allocation,
             supersedes: None,
         };
-        Some(RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: 0 })
+        Some(RecordUsage {
+            tenant,
+            project,
+            user,
+            report,
+            replaces: None,
+            replaced_creditor: None,
+            named: None,
+            known_to: 0,
+        })
     }
 
     /// A report that supersedes another one, mostly the newest of its chain.
@@ -299,8 +339,16 @@ impl<'a> Drawn<'a> {
             project = self.dice.pick(&others).0;
         }
         let user = identity.user.filter(|_| !self.dice.one_in(4));
-        let mut usage =
-            RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: 0 };
+        let mut usage = RecordUsage {
+            tenant,
+            project,
+            user,
+            report,
+            replaces: None,
+            replaced_creditor: None,
+            named: None,
+            known_to: 0,
+        };
         entitlements::reach_a_limit(self.state, &mut usage, Some(of.quantity), &mut self.dice);
         Some(usage)
     }
@@ -323,6 +371,7 @@ impl<'a> Drawn<'a> {
             report,
             replaces: None,
             replaced_creditor: None,
+            named: None,
             known_to: 0,
         })
     }
@@ -420,6 +469,7 @@ impl<'a> Drawn<'a> {
             report,
             replaces: None,
             replaced_creditor: None,
+            named: None,
             known_to: 0,
         })
     }
@@ -477,6 +527,7 @@ impl<'a> Drawn<'a> {
                 usage.replaced_creditor = old.recorded.creditor;
             }
         }
+        usage.named = self.named(&usage.report, usage.known_to);
         Some(usage)
     }
 }

@@ -298,6 +298,7 @@ fn half(which: u64) {
         "usage_in_future",
         "usage_too_long",
         "too_late",
+        "allocation_not_lent",
         "lent_usage_needs_both",
         "usage_id_taken",
         "usage_repeated",

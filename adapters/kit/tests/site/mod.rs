@@ -3,10 +3,11 @@
 
 use leasehold_cell::SystemClock;
 use leasehold_client::api::{
-    NewApp, NewAppInstance, NewAttachment, NewProject, NewTenant, NewToken, NewUsageUnit, NewUser, Role,
+    NewApp, NewAppInstance, NewAttachment, NewClass, NewNode, NewPool, NewProject, NewTenant, NewToken, NewUsageUnit,
+    NewUser, Role,
 };
 use leasehold_client::{BookQuery, Client, Config, Secret};
-use leasehold_model::{AppOrigin, ControlPlaneScope, RuntimeBackend, UnitMeasure};
+use leasehold_model::{AppOrigin, ControlPlaneScope, Kind, RuntimeBackend, UnitMeasure};
 use leasehold_server::config::{Config as DaemonConfig, Journal};
 use leasehold_server::{Daemon, Start, UnprovedTail, listen};
 use std::collections::BTreeMap;
@@ -161,15 +162,52 @@ impl Site {
         lines.collect()
     }
 
-    /// Lets `optics` lend to the runtime; returns the number of the attachment.
-    pub(crate) async fn lend(&self) -> u64 {
+    /// Lets `optics` lend to the runtime: returns the number of the attachment, and an allocation of `optics` that holds a
+    /// worker.
+    pub(crate) async fn lend(&self) -> (u64, String) {
+        let client = &self.client;
+        let class = NewClass { name: "gpu".into(), kind: Kind::Gpu, tier: None, quanta_per_unit: None, premium: false };
+        client.create_class(&class).await.expect("a class");
+        let pool = NewPool {
+            name: "p".into(),
+            strategy: None,
+            ttl_max: None,
+            lifetime_max: None,
+            grace: None,
+            weights: None,
+            min_runtime_before_eviction: None,
+            requeue_limit: None,
+        };
+        client.create_pool(&pool).await.expect("a pool");
+        let node = NewNode {
+            name: "n1".into(),
+            pool: "p".into(),
+            rack: None,
+            zone: None,
+            labels: BTreeMap::new(),
+            teardown: None,
+            capacity: [("gpu".into(), "2".into())].into(),
+        };
+        client.create_node(&node).await.expect("a node");
+        let worker = serde_json::json!({ "tenant": "physics", "project": "optics", "ttl": "1h",
+            "asks": [{ "class": "gpu", "quantity": 2 }] });
+        let worker = serde_json::from_value(worker).expect("a request");
+        let held = client.submit_allocation(&worker).await.expect("an allocation");
         let lent = NewAttachment {
             app_instance: "rt".into(),
             source_project: Some("optics".into()),
             tenant: Some("physics".into()),
             allocation_id: None,
         };
-        self.client.create_attachment(&lent).await.expect("an attachment").attachment.id
+        let attachment = client.create_attachment(&lent).await.expect("an attachment").attachment.id;
+        (attachment, held.id.to_string())
+    }
+
+    /// Replaces a text in the configuration.
+    pub(crate) fn reconfigure(&self, old: &str, new: &str) {
+        let config = fs::read_to_string(self.path("config.yaml")).expect("a configuration");
+        assert!(config.contains(old), "no {old} in {config}");
+        self.write("config.yaml", &config.replace(old, new));
     }
 
     pub(crate) async fn stop_daemon(&mut self) {

@@ -102,7 +102,9 @@ async fn uptime_and_jobs_are_counted_once() {
     let hour = this_hour();
     let more = "  projects: { lattice: optics }\n  lent: { lender=optics: { attachment: 0, allocation: alloc-1 } }\n";
     let (mut site, board) = ray(ControlPlaneScope::Tenant, hour, more).await;
-    assert_eq!(site.lend().await, 0);
+    let (attachment, worker) = site.lend().await;
+    assert_eq!(attachment, 0);
+    site.reconfigure("alloc-1 ", &format!("{worker} "));
     let half = json!(hour - 2 * HOUR_MS + HOUR_MS / 2);
     // Both ended at the full hour, so that it does not matter when the test runs.
     let mut ended = nodes(DEAD, hour, Some(hour));
@@ -135,6 +137,9 @@ async fn uptime_and_jobs_are_counted_once() {
     let id = format!("ray/c/node/6168ab420d2f0a16ee7907bb8d2e1241/gpu_hours/{}", hour / HOUR_MS - 1);
     let worker = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");
     assert_eq!(worker.await.expect("the worker").attachment_id, Some(0));
+    let id = id.replace("gpu_hours", "uptime_hours");
+    let worker = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");
+    assert!(!worker.await.expect("its uptime").no_submitter, "nobody submits a worker");
     let start = hour - 2 * HOUR_MS;
     let id = format!("ray/c/job/raysubmit_QbzBeXJZzzyMBsc6-{start}/job_hours/{}", start / HOUR_MS);
     let job = site.client.show_usage_record(&id).query("source", "adapter").query("tenant", "physics");

@@ -262,7 +262,13 @@ async fn users_accounts_comments_and_units() {
 async fn a_partition_can_be_lent() {
     let more = "  accounts: { lattice: lattice }\n  partitions: { batch: { attachment: 0, allocation: alloc-1 } }\n";
     let site = slurm(ControlPlaneScope::Tenant, &one(3600, ",gres/gpu=2"), more).await;
-    assert_eq!(site.lend().await, 0);
+    let (attachment, worker) = site.lend().await;
+    assert_eq!(attachment, 0);
+    site.run(PROGRAM, "--once").await.fails("usage_refused");
+    let refused = fs::read_to_string(site.path("state/refused.jsonl")).unwrap();
+    assert!(refused.contains("allocation_not_lent"), "{refused}");
+    fs::remove_dir_all(site.path("state")).unwrap();
+    site.reconfigure("alloc-1 ", &format!("{worker} "));
     site.run(PROGRAM, "--once").await.ok();
     let call = site.client.show_usage_record("slurm/box/5/gpu_hours").query("source", "adapter");
     let record = call.query("tenant", "physics").await.expect("it was recorded");
@@ -278,6 +284,26 @@ async fn a_run_whose_end_becomes_known_late_is_asked_for_by_its_number() {
     site.run(PROGRAM, "--once").await.ok();
     let asked = fs::read_to_string(site.path("asked")).unwrap();
     assert!(asked.lines().last().unwrap().contains("--jobs=5 --starttime="), "{asked}");
+}
+
+/// What was not reported before the runtime was deleted is refused and kept; passes go on.
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_of_a_deleted_runtime_is_refused_record_by_record() {
+    let header = FIRST.lines().next().expect("a header").to_owned() + "\n";
+    let site = slurm(ControlPlaneScope::Project, &header, "").await;
+    site.run(PROGRAM, "--once").await.ok();
+    site.client.delete_app_instance("rt").query("tenant", "physics").await.expect("it owes nothing");
+    // The books learn of the deletion a moment later.
+    site.totals().await;
+    site.run(PROGRAM, "--once").await.ok();
+    site.write("table", &one(3600, ""));
+    site.run(PROGRAM, "--once").await.fails("usage_refused");
+    let refused = fs::read_to_string(site.path("state/refused.jsonl")).unwrap();
+    assert!(refused.contains("slurm/box/5/job_hours") && refused.contains("unknown_anchor"), "{refused}");
+    // It is refused once. Without anything known of it, a runtime that was deleted cannot be reported for.
+    site.run(PROGRAM, "--once").await.ok();
+    fs::remove_dir_all(site.path("state")).unwrap();
+    site.run(PROGRAM, "--once").await.fails("app_instance_deleted");
 }
 
 #[tokio::test(flavor = "multi_thread")]

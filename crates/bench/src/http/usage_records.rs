@@ -89,6 +89,7 @@ pub(super) fn furnish(daemon: &Daemon) {
             report,
             replaces: None,
             replaced_creditor: None,
+            named: None,
             // Nobody asked the books: these IDs differ.
             known_to: u64::MAX,
         };

@@ -169,6 +169,7 @@ fn requests(tenant: u32, quantity: &str) -> RecordUsage {
         report,
         replaces: None,
         replaced_creditor: None,
+        named: None,
         known_to: u64::MAX,
     }
 }

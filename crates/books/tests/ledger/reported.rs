@@ -79,6 +79,7 @@ impl World {
             report,
             replaces,
             replaced_creditor: None,
+            named: None,
             known_to,
         })
     }

@@ -156,8 +156,22 @@ impl Draft<'_> {
         if let Some(by) = by {
             return Err(Refusal::AppInstanceInUse { app_instance, by });
         }
+        self.check_app_owes_nothing(app_instance)?;
         self.emit(Some(tenant), AppInstanceDeleted { app_instance }, |_| {});
         Ok(())
+    }
+
+    /// Refuses to delete an instance while that would change who pays: what it used is not posted yet, or what its control
+    /// plane cost in a month that is not closed is to be shared.
+    fn check_app_owes_nothing(&self, app_instance: AppInstanceNo) -> Result<(), Refusal> {
+        let state = self.state();
+        if !state.is_app_posted(app_instance) {
+            return Err(Refusal::UnpostedAppUsage { app_instance });
+        }
+        match state.month_to_share(app_instance) {
+            Some(month) => Err(Refusal::UnsharedCost { app_instance, month }),
+            None => Ok(()),
+        }
     }
 
     pub(super) fn make_attachment(&mut self, make: &MakeAttachment) -> Result<(), Refusal> {

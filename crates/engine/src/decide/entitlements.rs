@@ -3,7 +3,7 @@
 use super::Draft;
 use crate::apps::AppInstance;
 use crate::command::{PutAppPolicy, PutEntitlement};
-use crate::entitlement::scopes_of;
+use crate::entitlement::{Entitlement, scopes_of};
 use crate::refusal::Refusal;
 use leasehold_model::body::{
     AppPolicyPut, Attribution, EntitlementDeleted, EntitlementPut, EntitlementScope, EntitlementWarned, PolicyScope,
@@ -57,6 +57,7 @@ impl Draft<'_> {
         if state.entitlement(of).is_none() && own.count() >= ENTITLEMENTS_PER_TENANT_MAX {
             return Err(Refusal::RegistryFull { what: "entitlements of a tenant", limit: ENTITLEMENTS_PER_TENANT_MAX });
         }
+        self.check_limits_are_free(of)?;
         self.emit(Some(tenant), EntitlementPut { of, soft, hard }, |_| {});
         Ok(())
     }
@@ -64,8 +65,22 @@ impl Draft<'_> {
     pub(super) fn delete_entitlement(&mut self, of: EntitlementScope) -> Result<(), Refusal> {
         let found = self.state().entitlement(of).filter(|found| self.may_see(found.tenant));
         let tenant = found.ok_or(Refusal::UnknownEntitlement)?.tenant;
+        self.check_limits_are_free(of)?;
         self.emit(Some(tenant), EntitlementDeleted { of }, |_| {});
         Ok(())
+    }
+
+    /// The limits of the cut are those by which a month is divided, as with the policies. So none of them changes between
+    /// the cut and the shares.
+    fn check_limits_are_free(&self, of: EntitlementScope) -> Result<(), Refusal> {
+        let unit = of.unit;
+        if self.state().is_divided_by_limits(unit) { Err(Refusal::LimitsInUse { unit }) } else { Ok(()) }
+    }
+
+    /// Limits go with their projects and tenants, so that these stay as long.
+    pub(super) fn check_no_limit_is_used(&self, of: impl Fn(&Entitlement) -> bool) -> Result<(), Refusal> {
+        let mut own = self.state().entitlements.values().filter(|found| of(found));
+        own.try_for_each(|found| self.check_limits_are_free(found.of))
     }
 
     /// The app instance that a policy is for, if it is for one. It is of the app and the tenant of the policy, which the

@@ -449,6 +449,7 @@ impl Draft<'_> {
         if has_credit(PrepaidScope::Project(project)) {
             return Err(Refusal::ProjectHasBalance { project });
         }
+        self.check_no_limit_is_used(|limit| limit.of.project == Some(project))?;
         let is_complete = state.ledger().payers_of(project).all(|(_, payer)| payer.complete);
         let is_posted = is_complete && state.project(project).is_none_or(|found| state.is_posted(found));
         if is_posted { Ok(()) } else { Err(Refusal::UnpostedUsage { project }) }
@@ -464,6 +465,7 @@ impl Draft<'_> {
         if unbilled || has_credit || ledger.invoiced.keys().any(|(of, _)| *of == tenant) {
             return Err(Refusal::TenantHasBalance { tenant });
         }
+        self.check_no_limit_is_used(|limit| limit.tenant == tenant)?;
         let numbered = (0u32..).zip(&state.projects).filter_map(|(number, found)| Some((number, found.as_ref()?)));
         let mut unposted = numbered.filter(|(_, found)| found.tenant == tenant && !state.is_posted(found));
         match unposted.next() {

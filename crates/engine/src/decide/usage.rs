@@ -3,14 +3,16 @@
 use super::entitlements::EntitledBefore;
 use super::{Draft, Engine};
 use crate::apps::AppInstance;
-use crate::command::RecordUsage;
+use crate::command::{NamedAllocation, RecordUsage};
 use crate::refusal::Refusal;
+use leasehold_model::app::UPTIME_HOURS;
 use leasehold_model::body::{Attribution, ReplacedUsage, UsageRecorded, UsageRefused, UsageReport};
 use leasehold_model::limits::{
     LATE_WINDOW, USAGE_PER_MONTH_MAX, USAGE_QUANTITY_MAX, USAGE_RECORDS_TOGETHER_MAX, USAGE_SPAN_MAX,
 };
 use leasehold_model::{
-    AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, TenantNo, UnitMeasure, UnitNo, UsageCharge,
+    AllocationNo, AllocationSpec, AppInstanceNo, ControlPlaneScope, Identity, Month, ProjectNo, TenantNo, UnitMeasure,
+    UnitNo, UsageCharge,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -144,13 +146,14 @@ impl Draft<'_> {
         }
         self.check_unit_of_usage(instance, tenant, report)?;
         self.check_time_of_usage(report)?;
-        self.check_attachment_of_usage(report)?;
+        self.check_attachment_of_usage(command)?;
         let replaces = self.check_superseded(command)?;
         self.check_month_of_usage(project, report, replaces.as_ref(), used_before)?;
         let is_work = is_shared && !report.control_plane;
-        let no_submitter = is_work && project == owner && user.is_none();
+        let is_unsubmitted = is_work && project == owner && user.is_none();
+        let no_submitter = is_unsubmitted && report.unit != UPTIME_HOURS;
         let creditor = self.creditor_of(instance, report).filter(|creditor| {
-            is_work && !no_submitter && *creditor != project && state.bills_work(instance, report.unit)
+            is_work && !is_unsubmitted && *creditor != project && state.bills_work(instance, report.unit)
         });
         let charge = if is_work && creditor.is_none() { UsageCharge::Reported } else { UsageCharge::Billed };
         let identity =
@@ -169,8 +172,8 @@ impl Draft<'_> {
     /// Who pays for the capacity that work on a shared runtime uses: the project that lends it, or the owner.
     fn creditor_of(&self, instance: &AppInstance, report: &UsageReport) -> Option<ProjectNo> {
         let state = self.state();
-        let lent = report.attachment.and_then(|attachment| state.apps.lends_to(attachment, self.now));
-        let source = lent.map(|(_, source)| source);
+        let lent = report.attachment.and_then(|attachment| state.apps.lends(attachment, self.now));
+        let source = lent.map(|lent| lent.source_project);
         Some(source.unwrap_or(instance.project)).filter(|project| state.project(*project).is_some())
     }
 
@@ -249,21 +252,42 @@ impl Draft<'_> {
     }
 
     /// A record about a lent worker names the attachment and the allocation that holds it.
-    fn check_attachment_of_usage(&self, report: &UsageReport) -> Result<(), Refusal> {
-        match (report.attachment, report.allocation) {
-            (None, None) => Ok(()),
-            (Some(_), None) | (None, Some(_)) => Err(Refusal::LentUsageNeedsBoth),
-            (Some(attachment), Some(allocation)) => {
-                let known = self.state().apps.lends_to(attachment, self.now);
-                if known.ok_or(Refusal::UnknownAttachment { attachment })?.0 != report.app_instance {
-                    return Err(Refusal::AttachmentMismatch { attachment });
-                }
-                if allocation.0 >= self.state().size() {
-                    return Err(Refusal::AllocationNotFound { allocation });
-                }
-                Ok(())
-            }
+    fn check_attachment_of_usage(&self, command: &RecordUsage) -> Result<(), Refusal> {
+        let report = &command.report;
+        let (attachment, allocation) = match (report.attachment, report.allocation) {
+            (None, None) => return Ok(()),
+            (Some(_), None) | (None, Some(_)) => return Err(Refusal::LentUsageNeedsBoth),
+            (Some(attachment), Some(allocation)) => (attachment, allocation),
+        };
+        let lends = self.state().apps.lends(attachment, self.now);
+        let lends = lends.ok_or(Refusal::UnknownAttachment { attachment })?;
+        if lends.app_instance != report.app_instance {
+            return Err(Refusal::AttachmentMismatch { attachment });
         }
+        let not_lent = Refusal::AllocationNotLent { allocation, attachment };
+        let Some(named) = self.allocation_of_usage(command, allocation)? else { return Err(not_lent) };
+        let source = lends.source_project;
+        let is_submitted_on_it = named.attachment == Some(attachment) && named.source_project == Some(source);
+        let is_of_source = named.project == source && named.source_project.is_none_or(|pays| pays == source);
+        let is_lent = is_submitted_on_it || is_of_source && lends.allocation.is_none_or(|lent| lent == allocation);
+        if is_lent { Ok(()) } else { Err(not_lent) }
+    }
+
+    /// The allocation that a record names: one that lives, or one that the books know.
+    fn allocation_of_usage(
+        &self,
+        command: &RecordUsage,
+        number: AllocationNo,
+    ) -> Result<Option<NamedAllocation>, Refusal> {
+        if let Some(live) = self.state().allocation(number) {
+            let AllocationSpec { attachment, source_project, .. } = live.spec;
+            return Ok(Some(NamedAllocation { project: live.project, attachment, source_project }));
+        }
+        // One that was submitted and has ended since has to be looked up again.
+        if (command.known_to..self.state().size()).contains(&number.0) {
+            return Err(Refusal::UsageIdsBehind { known_to: number.0 + 1 });
+        }
+        Ok(command.named)
     }
 
     /// A record supersedes the newest one of its chain.

@@ -5,7 +5,7 @@ use crate::apps::{AppInstance, AppType, Apps, Attachment, EndedAttachment, UnitP
 use crate::state::State;
 use leasehold_model::body::{AppInstancePut, AppTypePut, AttachmentMade, UnitPricePut};
 use leasehold_model::codec::{Field, Reader, put_varint};
-use leasehold_model::{AppTypeNo, AttachmentNo, Name, UnitMeasure};
+use leasehold_model::{AppInstanceNo, AppTypeNo, AttachmentNo, Name, UnitMeasure};
 
 pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
     put_varint(apps.units.len() as u64, out);
@@ -28,6 +28,11 @@ pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
         let AppInstance { number: app_instance, project, app_type, mode, scope, backend, .. } = *one;
         AppInstancePut { app_instance, project, name: one.name.clone(), app_type, mode, scope, backend }.put(out);
     }
+    put_varint(apps.last_use.len() as u64, out);
+    for (number, used) in &apps.last_use {
+        number.put(out);
+        used.put(out);
+    }
     apps.next_attachment.put(out);
     put_varint(apps.attachments.len() as u64, out);
     for one in apps.attachments.values() {
@@ -37,11 +42,12 @@ pub(super) fn put(apps: &Apps, out: &mut Vec<u8>) {
     }
     put_varint(apps.ended.len() as u64, out);
     for (number, ended) in &apps.ended {
-        let EndedAttachment { tenant, app_instance, source_project, at } = *ended;
+        let EndedAttachment { tenant, app_instance, source_project, allocation, at } = *ended;
         number.put(out);
         tenant.put(out);
         app_instance.put(out);
         source_project.put(out);
+        allocation.put(out);
         at.put(out);
     }
 }
@@ -80,6 +86,15 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Apps, BadSnapshot
         apps.insert(AppInstance { number, tenant, project, name, app_type, mode, scope, backend });
     }
     apps.next_instance = next_instance;
+    for _ in 0..r.count(usize::MAX)? {
+        let number = AppInstanceNo::get(r)?;
+        if !apps.instances.contains_key(&number)
+            || apps.last_use.last_key_value().is_some_and(|(last, _)| *last >= number)
+        {
+            return Err(wrong("the uses of app instances are out of order"));
+        }
+        apps.last_use.insert(number, Field::get(r)?);
+    }
     apps.next_attachment = Field::get(r)?;
     for _ in 0..r.count(usize::MAX)? {
         let AttachmentMade { attachment: number, app_instance, source_project, allocation } = Field::get(r)?;
@@ -106,7 +121,8 @@ pub(super) fn get(state: &State, r: &mut Reader<'_>) -> Result<Apps, BadSnapshot
         {
             return Err(wrong("the attachments that have ended are out of order"));
         }
-        apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at: Field::get(r)? });
+        let (allocation, at) = (Field::get(r)?, Field::get(r)?);
+        apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, allocation, at });
     }
     Ok(apps)
 }

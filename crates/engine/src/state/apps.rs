@@ -80,9 +80,9 @@ impl State {
 
     pub(super) fn fold_attachment_ended(&mut self, number: AttachmentNo, at: Instant) -> Result<(), &'static str> {
         let ended = self.apps.attachments.remove(&number).ok_or("no such attachment")?;
-        let Attachment { tenant, app_instance, source_project, .. } = ended;
+        let Attachment { tenant, app_instance, source_project, allocation, .. } = ended;
         self.apps.ended.retain(|_, ended| ended.at.saturating_add(LATE_WINDOW) >= at);
-        self.apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, at });
+        self.apps.ended.insert(number, EndedAttachment { tenant, app_instance, source_project, allocation, at });
         Ok(())
     }
 

@@ -161,7 +161,9 @@ impl State {
             payer.last_use = last_use;
         }
         self.unchain_from_node(lease);
-        self.forget_app(lease.number);
+        if let Some(app) = self.forget_app(lease.number) {
+            self.apps.note_use(app, last_use);
+        }
         self.leases.remove(slot);
         to.lease_closed(self);
     }

@@ -10,7 +10,7 @@ use leasehold_model::body::{
 };
 use leasehold_model::ledger::InvoiceSeries;
 use leasehold_model::rate::Currency;
-use leasehold_model::{Month, ProjectNo, Record, Steps, TenantNo};
+use leasehold_model::{AppInstanceNo, Month, ProjectNo, Record, Steps, TenantNo};
 
 type Folded = Result<(), &'static str>;
 
@@ -65,9 +65,18 @@ impl State {
 
     /// Whether everything that a project used is posted, as far as the ledger is open.
     pub(crate) fn is_posted(&self, project: &Project) -> bool {
-        let LastUse { at, sequence } = project.last_use;
+        self.is_use_posted(project.last_use)
+    }
+
+    /// The same of what an app instance used.
+    pub(crate) fn is_app_posted(&self, app_instance: AppInstanceNo) -> bool {
+        self.is_use_posted(self.apps.last_use.get(&app_instance).copied().unwrap_or_default())
+    }
+
+    fn is_use_posted(&self, last_use: LastUse) -> bool {
+        let LastUse { at, sequence } = last_use;
         let ledger = &self.ledger;
-        let is_used = project.last_use != LastUse::default() && ledger.opened.is_some_and(|from| from <= at);
+        let is_used = last_use != LastUse::default() && ledger.opened.is_some_and(|from| from <= at);
         !is_used || (at < ledger.settled_through && sequence < ledger.settled_size)
     }
 

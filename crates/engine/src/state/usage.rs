@@ -1,6 +1,6 @@
 //! Folding reported usage, and counting it in ceilings and prepaid credit.
 
-use super::State;
+use super::{LastUse, State};
 use crate::ceiling::CeilingScope;
 use crate::follow::Follower;
 use crate::usage::{RecentId, UnitPayer, UsageCost, Used, in_billionths};
@@ -21,6 +21,7 @@ impl State {
             return Err("usage that was not over");
         }
         self.forget_old_months(record.stamp);
+        self.apps.note_use(report.app_instance, LastUse { at: record.stamp, sequence: record.sequence });
         let key = report.key();
         let id = RecentId { key, payload: report.payload(&record.identity), sequence: record.sequence };
         let oldest = self.usage.remember(id);

@@ -33,6 +33,7 @@ mod ledger_size;
 mod lifecycle;
 mod losses;
 mod nodes;
+mod outstanding;
 mod over_quota;
 mod own_evictions;
 mod placement;
@@ -73,6 +74,7 @@ fn codes_elsewhere() -> Vec<&'static str> {
         apps::CODES,
         usage::CODES,
         entitlements::CODES,
+        outstanding::CODES,
         sharing::CODES,
         sinks::CODES,
         statements::CODES,

@@ -34,13 +34,13 @@ const CUT: &str = "
 ";
 
 #[track_caller]
-fn story(story: &str, expected: expect_test::Expect) {
+pub(crate) fn story(story: &str, expected: expect_test::Expect) {
     check_on(&format!("{STAGE}{RUNTIMES}"), story, expected);
 }
 
 /// Work of two projects on the shared runtime, then the cut.
 #[track_caller]
-fn shared(policy: &str, rest: &str, expected: expect_test::Expect) {
+pub(crate) fn shared(policy: &str, rest: &str, expected: expect_test::Expect) {
     let work = "
         2674801 a use shared a/lab id=1 to=2674800 n=5
         2674801 a use shared a/dev id=2 to=2674800 n=1
@@ -513,10 +513,11 @@ fn work_is_charged_and_credited() {
         2674801 op user a/u
         2674801 a use shared a/a id=3 to=2674800 n=5 user=a/u
         2674801 a use shared a/a id=4 to=2674800 n=5
-        2674801 a use shared a/lab id=7 to=2674800 n=1 lent=0 alloc=1
-        2674801 a use shared a/dev id=8 to=2674800 n=1 lent=0 alloc=1
-        2674801 a use shared a/a id=9 to=2674800 n=1 lent=0 alloc=1 user=a/u
-        2674801 a use shared a/a id=10 to=2674800 n=1 lent=0 alloc=1
+        2674801 a submit core 1 app=1 lent=0
+        2674801 a use shared a/lab id=7 to=2674800 n=1 lent=0 alloc=@1
+        2674801 a use shared a/dev id=8 to=2674800 n=1 lent=0 alloc=@1
+        2674801 a use shared a/a id=9 to=2674800 n=1 lent=0 alloc=@1 user=a/u
+        2674801 a use shared a/a id=10 to=2674800 n=1 lent=0 alloc=@1
         2674801 a use shared a/lab id=5 to=2674800 n=5 cp
         2674802 a use shared a/lab id=6 old=1 to=2674800 n=3
         2674803 show prepaid
@@ -534,6 +535,9 @@ fn work_is_charged_and_credited() {
             2674801 a user.put
             2674801 a 5 of a reported
             2674801 a 5 of a reported, no submitter
+            2674801 a @1 submitted
+            2674801 a @1 placed, attempt 1
+            2674801 a granted #0 core 1 on n1 to 2761201
             2674801 a 1 of lab billed, credited to dev
             2674801 a 1 of dev reported
             2674801 a 1 of a billed, credited to dev

@@ -15,6 +15,7 @@ pub(crate) const CODES: &[&str] = &[
     "too_much_usage",
     "usage_quantity_too_large",
     "lent_usage_needs_both",
+    "allocation_not_lent",
     "usage_id_taken",
     "unknown_usage_record",
     "usage_superseded",
@@ -29,7 +30,7 @@ pub(crate) const CODES: &[&str] = &[
 /// A runtime of a/a, one that the tenant shares, one of the platform; a/lab lends to the shared one.
 const RUNTIMES: &str = "
     0 op project a/lab
-    0 op app slurm units=requests,job_hours
+    0 op app slurm units=requests,job_hours,uptime_hours
     0 op instance own a/a app=slurm
     0 op instance shared a/a app=slurm scope=tenant
     0 op instance all a/a app=slurm mode=platform_managed scope=platform
@@ -75,6 +76,31 @@ fn whose_usage_it_is_follows_from_the_scope() {
             20 refused: unknown_app_instance
             20 refused: unknown_app_instance
             20 refused: unknown_user
+        "#]],
+    );
+}
+
+/// A worker that is up is no job that somebody submitted.
+#[test]
+fn uptime_has_no_submitter_to_miss() {
+    story(
+        "
+        1 a apppolicy slurm of=a on=shared bill=uptime_hours
+        19 a submit core 1 app=1 lent=0
+        20 a use shared a/a id=1 to=10
+        20 a use shared a/a id=2 from=1 to=10 unit=uptime_hours
+        20 a use shared a/a id=3 from=1 to=10 unit=uptime_hours lent=0 alloc=@1
+        20 a use shared a/a id=4 from=1 to=10 unit=job_hours lent=0 alloc=@1
+        ",
+        expect![[r#"
+            1 a policy version 1
+            19 a @1 submitted
+            19 a @1 placed, attempt 1
+            19 a granted #0 core 1 on n1 to 86419
+            20 a 1 of a reported, no submitter
+            20 a 1 of a reported
+            20 a 1 of a reported
+            20 a 1 of a reported, no submitter
         "#]],
     );
 }
@@ -165,24 +191,91 @@ fn the_newest_of_a_chain_is_superseded() {
 fn usage_of_lent_workers_names_the_attachment_and_the_allocation() {
     story(
         "
+        19 a submit core 1 app=1 lent=0
         20 a use shared a/lab id=1 to=10 lent=0
-        20 a use shared a/lab id=1 to=10 alloc=1
-        20 a use shared a/lab id=1 to=10 lent=0 alloc=1
-        20 a use shared a/lab id=2 to=10 lent=0 alloc=999
-        20 a use shared a/lab id=2 to=10 lent=7 alloc=1
-        20 a use own a/a id=2 to=10 lent=0 alloc=1
+        20 a use shared a/lab id=1 to=10 alloc=@1
+        20 a use shared a/lab id=1 to=10 lent=0 alloc=@1
+        20 a use shared a/lab id=2 to=10 lent=7 alloc=@1
+        20 a use own a/a id=2 to=10 lent=0 alloc=@1
         21 op unlend 0
-        22 a use shared a/lab id=3 to=10 lent=0 alloc=1
+        22 a use shared a/lab id=3 to=10 lent=0 alloc=@1
         ",
         expect![[r#"
+            19 a @1 submitted
+            19 a @1 placed, attempt 1
+            19 a granted #0 core 1 on n1 to 86419
             20 refused: lent_usage_needs_both
             20 refused: lent_usage_needs_both
             20 a 1 of lab reported
-            20 refused: allocation_not_found
             20 refused: unknown_attachment
             20 refused: attachment_mismatch
             21 a attachment.ended
             22 a 1 of lab reported
+        "#]],
+    );
+}
+
+/// The allocation is one that the attachment lends: submitted on its account, or of the project that lends. It may be
+/// over; then the books are asked for it.
+#[test]
+fn usage_of_lent_workers_names_an_allocation_that_is_lent() {
+    story(
+        "
+        19 a submit core 1 app=1 lent=0
+        19 a/lab submit core 1
+        19 a submit core 1 app=1
+        19 b submit core 1
+        20 a use shared a/lab id=1 to=10 lent=0 alloc=@1
+        20 a use shared a/lab id=2 to=10 lent=0 alloc=@2
+        20 a use shared a/lab id=3 to=10 lent=0 alloc=@3
+        20 a use shared a/lab id=3 to=10 lent=0 alloc=@4
+        20 a use shared a/lab id=3 to=10 lent=0 alloc=1
+        20 a use shared a/lab id=3 to=10 lent=0 alloc=999
+        21 a complete @1
+        22 a use shared a/lab id=4 to=10 lent=0 alloc=@1 known=5
+        22 a use shared a/lab id=4 to=10 lent=0 alloc=@1
+        23 a lend shared a/lab alloc=@2
+        23 a/lab submit core 1
+        24 a use shared a/lab id=5 to=10 lent=1 alloc=@2
+        24 a use shared a/lab id=6 to=10 lent=1 alloc=@5
+        24 a use shared a/lab id=6 to=10 lent=1 alloc=@1
+        25 a/lab unlend 1
+        26 a use shared a/lab id=6 to=10 lent=1 alloc=@5
+        26 a use shared a/lab id=7 to=10 lent=1 alloc=@2
+        ",
+        expect![[r#"
+            19 a @1 submitted
+            19 a @1 placed, attempt 1
+            19 a granted #0 core 1 on n1 to 86419
+            19 a @2 submitted
+            19 a @2 placed, attempt 1
+            19 a granted #1 core 1 on n1 to 86419
+            19 a @3 submitted
+            19 a @3 placed, attempt 1
+            19 a granted #2 core 1 on n1 to 86419
+            19 b @4 submitted
+            19 b @4 placed, attempt 1
+            19 b granted #3 core 1 on n1 to 86419
+            20 a 1 of lab reported
+            20 a 1 of lab reported
+            20 refused: allocation_not_lent
+            20 refused: allocation_not_lent
+            20 refused: allocation_not_lent
+            20 refused: allocation_not_lent
+            21 a @1 completed
+            21 a released #0
+            22 refused: usage_ids_behind
+            22 a 1 of lab reported
+            23 a attachment.made
+            23 a @5 submitted
+            23 a @5 placed, attempt 1
+            23 a granted #4 core 1 on n1 to 86423
+            24 a 1 of lab reported
+            24 refused: allocation_not_lent
+            24 refused: allocation_not_lent
+            25 a attachment.ended
+            26 refused: allocation_not_lent
+            26 a 1 of lab reported
         "#]],
     );
 }

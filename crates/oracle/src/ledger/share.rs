@@ -7,6 +7,7 @@ use leasehold_model::body::{LedgerShared, SharingMethod};
 use leasehold_model::ledger::{Account, EntryId, Month};
 use leasehold_model::rate::Currency;
 use leasehold_model::{AppInstanceNo, ProjectNo, Record};
+use std::collections::BTreeSet;
 
 impl Ledger {
     /// What the control plane of an instance cost its owner in a month: lines of the month that were posted in it, with
@@ -26,6 +27,16 @@ impl Ledger {
                 && line_of(id, entry).as_ref().is_some_and(of_control_plane)
         };
         self.entries.iter().filter(is_in).map(|(_, entry)| entry.owed_by(owner)).sum()
+    }
+
+    /// The months that are not closed in which the control plane of an instance cost something.
+    pub(crate) fn open_pools(&self, app: AppInstanceNo, owner: ProjectNo) -> BTreeSet<Month> {
+        let is_open = |month: Month| month >= self.first_open || self.closing.is_some_and(|(of, _)| of == month);
+        let own = self.entries.values().filter(|entry| entry.project == Some(owner));
+        let booked = own.filter_map(|entry| Some((entry.months?.0, entry.currency)));
+        let booked: BTreeSet<(Month, Currency)> = booked.filter(|(month, _)| is_open(*month)).collect();
+        let costs = |(month, currency): (Month, Currency)| self.pool(app, owner, currency, month) != 0;
+        booked.into_iter().filter(|of| costs(*of)).map(|(month, _)| month).collect()
     }
 
     /// Whether the cost of an instance was shared for a month.

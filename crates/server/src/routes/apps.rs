@@ -8,8 +8,9 @@ use crate::context::{Answer, Context, json};
 use crate::{names, show, show_apps};
 use leasehold_api::{
     AppChange, AppInstanceChange, AppInstanceList, AppInstancePut, AppList, AppPut, Decimal, NewApp, NewAppInstance,
-    NewUnitPrice, NewUsageUnit, Problem, UnitPriceList, UnitPricePut, UsageUnitList, UsageUnitPut,
+    NewUnitPrice, NewUsageUnit, Problem, UnitPriceList, UnitPricePut, UsageUnitList, UsageUnitPut, When, codes,
 };
+use leasehold_books::{NamedKind, NamedObject};
 use leasehold_engine::command::{PutAppInstance, PutAppType, PutUnitPrice, PutUsageUnit};
 use leasehold_engine::{AppInstance, Command, State};
 use leasehold_model::{
@@ -159,8 +160,28 @@ fn find_instance(context: &Context) -> Result<AppInstanceNo, Problem> {
     })
 }
 
+/// An instance that was deleted, for those who saw it while it existed.
+fn deleted_instance(context: &Context) -> Option<Problem> {
+    let (caller, text) = (context.caller(), context.subject());
+    let found = context.app.books.with_books(|books| {
+        let is_meant = |number: u64, object: &NamedObject| match names::digits::<u64>(text) {
+            Some(given) => given == number,
+            None => object.name.as_str() == text,
+        };
+        let sees = |number: u64, object: &NamedObject| {
+            object.tenant.is_some_and(|tenant| caller.sees_app_instance(tenant, AppInstanceNo(number)))
+        };
+        let all = books.deleted(NamedKind::AppInstance);
+        let meant = all.filter(|(number, object)| is_meant(*number, object) && sees(*number, object));
+        Ok(meant.last().and_then(|(_, object)| object.deleted_at))
+    });
+    let deleted_at = When(found.ok()??);
+    let detail = format!("The app instance \"{}\" was deleted at {deleted_at}.", text.escape_debug());
+    Some(codes::APP_INSTANCE_DELETED.problem(detail).with("deleted_at", deleted_at.to_string()))
+}
+
 pub(super) async fn show_app_instance(context: Context) -> Answer {
-    let number = find_instance(&context)?;
+    let number = find_instance(&context).map_err(|unknown| deleted_instance(&context).unwrap_or(unknown))?;
     let shown = context.app.now.read(|state| Some(show_apps::instance(state, state.app_instance(number)?)));
     json(200, &shown.ok_or_else(|| show::gone_already("app instance"))?)
 }

@@ -18,7 +18,7 @@ use leasehold_api::{NewUsageRecord, Problem, UsageAccepted, UsageResult, UsageRe
 use leasehold_cell::{Reply, Sealed, Unsealed};
 use leasehold_engine::command::RecordUsage;
 use leasehold_engine::{Command, Refusal, Request, State};
-use leasehold_model::body::{Body, UsageKey, UsageRefused};
+use leasehold_model::body::{Body, UsageRefused};
 use leasehold_model::{Identity, Name, Record};
 use resolve::{Source, resolve};
 use std::collections::BTreeMap;
@@ -41,10 +41,6 @@ pub(super) fn read_refused(app: &App, sequence: u64) -> Result<(Record, UsageRef
     };
     let refused = refused.clone();
     Ok((record, refused))
-}
-
-fn keys_of(command: &RecordUsage) -> impl Iterator<Item = UsageKey> {
-    std::iter::once(command.report.key()).chain(command.report.superseded_key())
 }
 
 fn identity(caller: &Caller) -> Identity {
@@ -90,11 +86,11 @@ async fn record_each(
             Step::Waits(command) => Some(&**command),
             Step::Decided(_) => None,
         });
-        let keys: Vec<UsageKey> = waiting.flat_map(keys_of).collect();
-        if keys.is_empty() {
+        let waiting: Vec<&RecordUsage> = waiting.collect();
+        if waiting.is_empty() {
             break;
         }
-        let books = ask_books(app, caller, keys, at_least).await?;
+        let books = ask_books(app, caller, waiting, at_least).await?;
         for step in &mut steps {
             let decided = Step::Decided(Err(codes::INTERNAL.problem("It was not decided.")));
             *step = match std::mem::replace(step, decided) {
@@ -161,7 +157,7 @@ async fn record_together(
     }
     let mut at_least = 0;
     for _ in 0..TRIES {
-        let books = ask_books(app, caller, all.iter().flat_map(keys_of).collect(), at_least).await?;
+        let books = ask_books(app, caller, &all, at_least).await?;
         let mut results: Vec<Option<UsageAccepted>> = Vec::with_capacity(all.len());
         let mut waiting = Vec::with_capacity(all.len());
         let steps: Vec<Step> = all.iter().map(|command| with_books(&books, Box::new(command.clone()))).collect();

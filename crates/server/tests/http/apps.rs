@@ -217,7 +217,10 @@ async fn story_of(slug: &str, origin: &str) -> BTreeMap<String, Vec<Value>> {
     };
     report("plane", json!({ "control_plane_component": true })).await.expect(201);
     let work = json!({ "project_id": "lab", "attachment_id": 0, "allocation_id": lent });
-    report("work", work).await.expect(201);
+    // It ended half an hour ago and more: the books know whose it was.
+    report("work", work.clone()).await.expect(201);
+    let other = report("other", with(work, json!({ "allocation_id": 1 }))).await;
+    assert_eq!((other.code().as_str(), &other.json()["field"]), ("allocation_not_lent", &json!("allocation_id")));
     let over = report("over", json!({ "control_plane_component": true })).await;
     assert_eq!(over.code(), "entitlement_exceeded");
     ledger.close_january().await;

@@ -2,7 +2,7 @@
 
 use crate::ledger::Ledger;
 use crate::world::{Answer, read};
-use leasehold_api::Method;
+use leasehold_api::{Method, Role};
 use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::{Value, json};
 
@@ -392,4 +392,27 @@ async fn services_of_the_platform_and_shared_runtimes_know_whose_usage_it_is() {
         .collect();
     assert_eq!(told, ["physics-main 10 billed", "physics-main 10 reported", "lab 10 reported"]);
     reporting.ledger.world.stop().await;
+}
+
+/// A runtime is deleted when nothing of it is outstanding. Its usage records keep what it was, and later ones are refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn usage_records_keep_what_a_deleted_runtime_was() {
+    let reporting = Reporting::open().await;
+    let ledger = &reporting.ledger;
+    reporting.post(&record("1", json!({}))).await.expect(201);
+    let delete = || ledger.as_role(Role::Operator, Method::Delete, "/api/v1/app-instances/dev?tenant=physics", None);
+    assert_eq!(delete().await.code(), "unposted_app_usage");
+    ledger.pass(4 * HOUR).await;
+    delete().await.expect(200);
+    let shown = ledger.get(&format!("{PATH}/1?source=adapter&tenant=physics")).await;
+    let fields = ["app_instance_id", "app_slug", "operating_mode", "control_plane_scope", "runtime_backend"];
+    let anchors = fields.map(|field| shown[field].as_str().unwrap_or("").to_owned());
+    assert_eq!(anchors, ["dev", "slurm", "tenant_dedicated", "project", "slurm"]);
+    let late = told(&reporting.post(&record("2", json!({}))).await);
+    assert_eq!(late, (422, "unknown_anchor".to_owned(), "app_instance_id".to_owned()));
+    let path = "/api/v1/app-instances/dev";
+    let by_adapter = ledger.world.send(Some(&reporting.token), Method::Get, path, None).await;
+    assert_eq!((by_adapter.status, by_adapter.code().as_str()), (410, "app_instance_deleted"));
+    let by_operator = ledger.as_role(Role::Operator, Method::Get, "/api/v1/app-instances/none", None).await;
+    assert_eq!(by_operator.code(), "unknown_app_instance");
 }

@@ -174,7 +174,8 @@ fn usage_records_are_known_when_they_are_sent_again() {
             let mut decide = |report: UsageReport| {
                 let known_to = frozen.records.len() as u64;
                 let (replaces, replaced_creditor) = (recorded.replaces, recorded.replaced_creditor);
-                let again = RecordUsage { tenant, project, user, report, replaces, replaced_creditor, known_to };
+                let named = None;
+                let again = RecordUsage { tenant, project, user, report, replaces, replaced_creditor, named, known_to };
                 let mut batch = Batch::new(known_to);
                 engine.decide(now, &Request::new(identity.clone(), Command::RecordUsage(again)), &mut batch)
             };

@@ -244,8 +244,16 @@ fn refused_usage_is_known_when_it_is_sent_again() {
             };
             let identity = Identity { tenant: refused.report.reporter, ..Identity::default() };
             let report = refused.report.clone();
-            let again =
-                RecordUsage { tenant, project, user, report, replaces: None, replaced_creditor: None, known_to: size };
+            let again = RecordUsage {
+                tenant,
+                project,
+                user,
+                report,
+                replaces: None,
+                replaced_creditor: None,
+                named: None,
+                known_to: size,
+            };
             let again = Request::new(identity, Command::RecordUsage(again));
             let mut engine = Engine::new(restored.clone());
             let mut batch = Batch::new(size);

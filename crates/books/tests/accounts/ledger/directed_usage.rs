@@ -60,7 +60,16 @@ fn used(project: u32, id: &str, unit: UnitNo, units: u64, between: (u64, u64)) -
         supersedes: None,
     };
     let (tenant, project) = (TenantNo(0), ProjectNo(project));
-    RecordUsage { tenant, project, user: None, report, replaces: None, replaced_creditor: None, known_to: 0 }
+    RecordUsage {
+        tenant,
+        project,
+        user: None,
+        report,
+        replaces: None,
+        replaced_creditor: None,
+        named: None,
+        known_to: 0,
+    }
 }
 
 impl Story {

@@ -1,5 +1,5 @@
 //! How stories report usage: `a use shared a/lab id=r1 unit=requests n=5 from=10 to=20`. With `by=op` or `by=b` another
-//! tenant's token reports, `old=r0` supersedes a record, `lent=0 alloc=7` is about a lent worker, `user=a/u` asked for it,
+//! tenant's token reports, `old=r0` supersedes a record, `lent=0 alloc=@1` is about a lent worker (`alloc=7` names any record), `user=a/u` asked for it,
 //! and `known=3` says that the books had only three records. `cp` marks the control plane. `useall` reports several, all or
 //! none, with `+` between them. `op entitle a/lab unit=requests soft=5 hard=8` limits a month, `on=shared` on an instance,
 //! `-` stands for no project; `unentitle` ends it. `op apppolicy slurm of=a on=own units=requests to=caller` sets a policy, `bill=requests` charges
@@ -8,9 +8,9 @@
 use super::Story;
 use super::line::Line;
 use super::world::name;
-use leasehold_engine::command::{Command, PutAppPolicy, PutEntitlement, RecordUsage};
+use leasehold_engine::command::{Command, NamedAllocation, PutAppPolicy, PutEntitlement, RecordUsage};
 use leasehold_model::body::{Attribution, Body, EntitlementScope, PolicyScope, ReplacedUsage, UsageReport};
-use leasehold_model::{AllocationNo, AttachmentNo, ProjectNo, TenantNo, UnitList};
+use leasehold_model::{AllocationNo, AllocationSpec, AttachmentNo, ProjectNo, TenantNo, UnitList};
 
 pub(super) const VERBS: &[&str] = &[
     "use",
@@ -50,6 +50,15 @@ impl Story {
         Some((replaced, old.creditor))
     }
 
+    /// What the books would say about the allocation that a report names, if they have it.
+    fn named(&self, report: &UsageReport, known_to: u64) -> Option<NamedAllocation> {
+        let number = report.allocation?.0;
+        let record = self.world.records.iter().find(|record| record.sequence == number && number < known_to)?;
+        let Body::AllocationSubmitted(submitted) = &record.body else { return None };
+        let AllocationSpec { attachment, source_project, .. } = submitted.spec;
+        Some(NamedAllocation { project: record.identity.project?, attachment, source_project })
+    }
+
     fn record_usage(&mut self, line: &Line<'_>) -> RecordUsage {
         let mut time = |of: &str| self.names.read_time(line.options.get(of).copied().unwrap_or("0"));
         let (from, to) = (time("from"), time("to"));
@@ -72,14 +81,18 @@ impl Story {
             correlation: 7,
             control_plane: line.flag("cp"),
             attachment: line.number("lent").map(AttachmentNo),
-            allocation: line.number("alloc").map(AllocationNo),
+            allocation: option("alloc").map(|text| match text.strip_prefix('@') {
+                Some(_) => self.allocation(text),
+                None => AllocationNo(text.parse().expect("a number")),
+            }),
             supersedes: option("old").map(name),
         };
         let known_to = line.number("known").unwrap_or(state.size());
         let (replaces, replaced_creditor) = self.replaced(&report, known_to).unzip();
         let user = option("user").map(|user| self.user(user));
         let replaced_creditor = replaced_creditor.flatten();
-        RecordUsage { tenant, project, user, report, replaces, replaced_creditor, known_to }
+        let named = self.named(&report, known_to);
+        RecordUsage { tenant, project, user, report, replaces, replaced_creditor, named, known_to }
     }
 
     fn entitled(&self, line: &Line<'_>) -> EntitlementScope {

@@ -4,12 +4,12 @@ use crate::access::Caller;
 use crate::app::App;
 use crate::books::glance;
 use leasehold_api::{Problem, UsageAccepted, codes};
-use leasehold_books::KnownUsage;
+use leasehold_books::{KnownUsage, Story};
 use leasehold_engine::Refusal;
-use leasehold_engine::command::RecordUsage;
+use leasehold_engine::command::{NamedAllocation, RecordUsage};
 use leasehold_model::body::{Body, ReplacedUsage, UsageKey, UsageRecorded};
-use leasehold_model::{Identity, Name, ProjectNo, Record};
-use std::collections::BTreeMap;
+use leasehold_model::{AllocationNo, AllocationSpec, Identity, Name, ProjectNo, Record};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// IDs that are remembered.
@@ -20,6 +20,8 @@ pub(super) struct FromBooks {
     known: BTreeMap<UsageKey, KnownUsage>,
     /// The records of those that are known.
     records: UsageRecords,
+    /// The allocations that reports name.
+    allocations: BTreeMap<AllocationNo, NamedAllocation>,
     known_to: u64,
     /// Whether no other ID is remembered.
     full: bool,
@@ -55,13 +57,19 @@ fn of_sequence(records: &UsageRecords, sequence: u64) -> Result<&(Record, UsageR
     records.get(&sequence).ok_or_else(|| codes::INTERNAL.problem("A usage record was not read."))
 }
 
-/// Asks the books for IDs, and for those that are superseded.
-pub(super) async fn ask_books(
+/// Asks the books for the IDs of reports, for those that they supersede, and for the allocations that they name.
+pub(super) async fn ask_books<'c>(
     app: &Arc<App>,
     caller: &Caller,
-    keys: Vec<UsageKey>,
+    commands: impl IntoIterator<Item = &'c RecordUsage>,
     at_least: u64,
 ) -> Result<FromBooks, Problem> {
+    let (mut keys, mut named) = (Vec::new(), BTreeSet::new());
+    for RecordUsage { report, .. } in commands {
+        keys.push(report.key());
+        keys.extend(report.superseded_key());
+        named.extend(report.allocation);
+    }
     let books = Arc::clone(&app.books);
     let caught_up = tokio::task::spawn_blocking(move || books.wait_for(at_least, std::time::Duration::from_secs(10)));
     if !caught_up.await.unwrap_or(false) {
@@ -74,11 +82,20 @@ pub(super) async fn ask_books(
         for key in keys {
             known.extend(books.known_usage(key)?.map(|found| (key, found)));
         }
-        Ok((known, books.size(), books.usage_ids() >= USAGE_IDS_MAX))
+        let mut allocations = BTreeMap::new();
+        for number in named {
+            allocations.extend(books.allocation(number)?.map(|found| (number, named_allocation(&found))));
+        }
+        Ok((known, allocations, books.size(), books.usage_ids() >= USAGE_IDS_MAX))
     });
-    let (known, known_to, full) = answer.await?;
+    let (known, allocations, known_to, full) = answer.await?;
     let records = read_all(app, known.values().map(|found| found.sequence).collect()).await?;
-    Ok(FromBooks { known, records, known_to, full })
+    Ok(FromBooks { known, records, allocations, known_to, full })
+}
+
+fn named_allocation(found: &Story) -> NamedAllocation {
+    let AllocationSpec { attachment, source_project, .. } = found.spec;
+    NamedAllocation { project: found.outline.project, attachment, source_project }
 }
 
 pub(super) fn read_usage(app: &App, sequence: u64) -> Result<(Record, UsageRecorded), Problem> {
@@ -150,6 +167,7 @@ pub(super) fn with_books(books: &FromBooks, mut command: Box<RecordUsage>) -> St
         Ok(replaces) => {
             command.replaces = replaces.map(|(replaced, _)| replaced);
             command.replaced_creditor = replaces.and_then(|(_, creditor)| creditor);
+            command.named = command.report.allocation.and_then(|number| books.allocations.get(&number).copied());
             command.known_to = books.known_to;
             Step::Waits(command)
         }
@@ -201,6 +219,7 @@ mod tests {
             report,
             replaces: None,
             replaced_creditor: None,
+            named: None,
             known_to: 0,
         })
     }
@@ -220,7 +239,13 @@ mod tests {
         };
         let record = Record::new(3, Instant(0), recorded.clone());
         let known = BTreeMap::from([(report.key(), found)]);
-        FromBooks { known, records: BTreeMap::from([(3, (record, recorded))]), known_to: 4, full }
+        FromBooks {
+            known,
+            records: BTreeMap::from([(3, (record, recorded))]),
+            allocations: BTreeMap::new(),
+            known_to: 4,
+            full,
+        }
     }
 
     #[test]

@@ -53,7 +53,8 @@ pub(in crate::routes) async fn show_usage_record(context: Context) -> Answer {
 
 fn shown(known: &KnownNames<'_>, record: &Record, recorded: &UsageRecorded, of: &KnownUsage) -> UsageRecord {
     let report = &recorded.report;
-    let instance = known.state.app_instance(report.app_instance);
+    // The books have these also of an instance that is deleted.
+    let anchors = known.books.app_anchors(report.app_instance);
     let identity = &record.identity;
     UsageRecord {
         sequence: record.sequence,
@@ -63,10 +64,10 @@ fn shown(known: &KnownNames<'_>, record: &Record, recorded: &UsageRecorded, of: 
         org_id: identity.tenant.map(|tenant| known.tenant(tenant)).unwrap_or_default(),
         project_id: identity.project.map(|project| known.project(project)).unwrap_or_default(),
         app_instance_id: known.app_instance(report.app_instance),
-        app_slug: instance.and_then(|one| Some(known.state.app_type(one.app_type)?.slug.to_string())),
-        operating_mode: instance.map(|instance| instance.mode),
-        control_plane_scope: instance.map(|instance| instance.scope),
-        runtime_backend: instance.map(|instance| instance.backend),
+        app_slug: anchors.and_then(|of| known.app(of.app_type)),
+        operating_mode: anchors.map(|of| of.mode),
+        control_plane_scope: anchors.map(|of| of.scope),
+        runtime_backend: anchors.map(|of| of.backend),
         correlation_id: CorrelationId(report.correlation).to_string(),
         usage_source: UsageSource::AppRuntime,
         usage_unit: unit_name(known.state, report.unit),

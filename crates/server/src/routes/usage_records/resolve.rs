@@ -139,6 +139,7 @@ pub(super) fn resolve(
         report,
         replaces: None,
         replaced_creditor: None,
+        named: None,
         known_to: 0,
     })
 }
