@@ -221,8 +221,26 @@ impl Payloads<'_> {
     }
 
     pub(super) fn completed(&self, record: &Record, work: Work) -> Result<Value, Unknown> {
-        let at = record.effective_at;
-        let (data, rows, times) = match work {
+        Ok(self.ended(work, record.effective_at, record.effective_at)?.into())
+    }
+
+    /// What an allocation used, after its end was found to be earlier than `allocation.completed` said. The record takes
+    /// effect when the lost node was last seen; what ran on other nodes may have ended later.
+    pub(super) fn corrected(&self, record: &Record, work: Work) -> Result<Value, Unknown> {
+        let rows = match work {
+            Work::Lease(lease) => vec![self.gathered.lease(lease)?.clone()],
+            Work::Allocation(allocation, pool) => self.rows(self.story(allocation)?.attempts.iter(), pool)?,
+        };
+        let last = rows.iter().map(|row| row.held.to).max().unwrap_or(record.effective_at);
+        let mut data = self.ended(work, last, record.stamp)?;
+        data.insert("node_last_seen_at".into(), record.effective_at.to_string().into());
+        data.insert("corrected_at".into(), record.stamp.to_string().into());
+        Ok(data.into())
+    }
+
+    /// What ended at `at`. What is held beyond `known` counts up to then.
+    fn ended(&self, work: Work, at: Instant, known: Instant) -> Result<Map<String, Value>, Unknown> {
+        let (mut data, rows, times) = match work {
             Work::Lease(lease) => {
                 let row = self.gathered.lease(lease)?.clone();
                 let mut data = self.of_lease(&row);
@@ -247,15 +265,14 @@ impl Payloads<'_> {
                 (data, self.rows(story.attempts.iter(), pool)?, times)
             }
         };
-        let mut data = data;
         let ran = times.iter().map(|(from, to)| u128::from(to.0.saturating_sub(from.0))).sum();
         data.insert("attempts".into(), times.len().into());
         data.insert("started_at".into(), times.first().map(|(from, _)| from.to_string()).into());
-        data.insert("ended_at".into(), record.effective_at.to_string().into());
+        data.insert("ended_at".into(), at.to_string().into());
         data.insert("duration_seconds".into(), seconds(ran).into());
         data.insert("resources".into(), self.resources(&rows));
-        data.extend(self.used(&rows, at));
-        Ok(data.into())
+        data.extend(self.used(&rows, known));
+        Ok(data)
     }
 
     pub(super) fn checkpointed(&self, record: &Record, of: AllocationNo) -> Result<Option<Value>, Unknown> {

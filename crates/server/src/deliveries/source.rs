@@ -51,7 +51,13 @@ fn order_of(record: &Record, about: About, allocation: Option<AllocationNo>, nod
         (body, None) => body.word().to_owned(),
     };
     match (about, allocation, node) {
-        (About::Started(Work::Lease(lease)) | About::Completed(Work::Lease(lease)), _, _) => lease.to_string(),
+        (
+            About::Started(Work::Lease(lease))
+            | About::Completed(Work::Lease(lease))
+            | About::Corrected(Work::Lease(lease)),
+            _,
+            _,
+        ) => lease.to_string(),
         (_, Some(allocation), _) => allocation.to_string(),
         (About::Lease(_, lease), None, _) => lease.to_string(),
         (_, None, Some(node)) => node.to_string(),
@@ -165,6 +171,7 @@ impl JournalEvents {
                 Ok::<_, Unknown>(match about {
                     About::Started(work) => Some(facts.started(record, work)?),
                     About::Completed(work) => Some(facts.completed(record, work)?),
+                    About::Corrected(work) => Some(facts.corrected(record, work)?),
                     About::Checkpointed(of) => facts.checkpointed(record, of)?,
                     About::NodesClaimed => facts.claimed(record),
                     About::NodeReleased => facts.released(record, released_at),
