@@ -113,6 +113,17 @@ impl Payloads<'_> {
         Ok(rows)
     }
 
+    /// The leases in a pool of the last attempt that had any there.
+    fn last_rows(&self, story: &Story, pool: Option<PoolNo>) -> Result<Vec<Row>, Unknown> {
+        for attempt in story.attempts.iter().rev() {
+            let rows = self.rows([attempt].into_iter(), pool)?;
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+        }
+        Ok(Vec::new())
+    }
+
     fn story(&self, allocation: AllocationNo) -> Result<&Story, Unknown> {
         self.gathered.story(allocation)
     }
@@ -240,7 +251,7 @@ impl Payloads<'_> {
 
     /// What ended at `at`. What is held beyond `known` counts up to then.
     fn ended(&self, work: Work, at: Instant, known: Instant) -> Result<Map<String, Value>, Unknown> {
-        let (mut data, rows, times) = match work {
+        let (mut data, rows, last, times) = match work {
             Work::Lease(lease) => {
                 let row = self.gathered.lease(lease)?.clone();
                 let mut data = self.of_lease(&row);
@@ -249,7 +260,7 @@ impl Payloads<'_> {
                 data.insert("exit_status".into(), Value::Null);
                 data.insert("storage_bytes_written".into(), Value::Null);
                 let times = vec![(row.held.from, row.held.to)];
-                (data, vec![row], times)
+                (data, vec![row.clone()], vec![row], times)
             }
             Work::Allocation(allocation, pool) => {
                 let story = self.story(allocation)?;
@@ -262,7 +273,7 @@ impl Payloads<'_> {
                 data.insert("storage_bytes_written".into(), written.into());
                 let end = |attempt: &Attempt| attempt.ended_at.map_or(at, |ended| ended.min(at));
                 let times = story.attempts.iter().map(|attempt| (attempt.placed_at, end(attempt))).collect();
-                (data, self.rows(story.attempts.iter(), pool)?, times)
+                (data, self.rows(story.attempts.iter(), pool)?, self.last_rows(story, pool)?, times)
             }
         };
         let ran = times.iter().map(|(from, to)| u128::from(to.0.saturating_sub(from.0))).sum();
@@ -270,7 +281,8 @@ impl Payloads<'_> {
         data.insert("started_at".into(), times.first().map(|(from, _)| from.to_string()).into());
         data.insert("ended_at".into(), at.to_string().into());
         data.insert("duration_seconds".into(), seconds(ran).into());
-        data.insert("resources".into(), self.resources(&rows));
+        // An attempt takes the place of the one before: what was held at a time is not the sum of them.
+        data.insert("resources".into(), self.resources(&last));
         data.extend(self.used(&rows, known));
         Ok(data)
     }
