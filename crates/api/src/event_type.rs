@@ -30,7 +30,7 @@ pub const EVENT_TYPES: &[EventType] = &[
     of_record("allocation.hold_set", "A waiting allocation was put on hold"),
     of_record("allocation.hold_cleared", "The hold of a waiting allocation was released"),
     of_record("allocation.changed", "A waiting allocation asks for something else"),
-    for_accounting("node.claimed", "Nodes were claimed for sensitive work"),
+    for_accounting("node.claimed", "A node was claimed for sensitive work"),
     for_accounting("node.released", "A claimed node was released, and its wipe confirmed or failed"),
     of_record("node.lost", "A node was declared lost"),
     of_record("node.returned", "A lost node is back"),

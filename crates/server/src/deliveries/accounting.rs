@@ -306,12 +306,11 @@ impl Payloads<'_> {
         if let Value::Object(map) = value { map } else { Map::new() }
     }
 
-    pub(super) fn claimed(&self, record: &Record) -> Option<Value> {
+    pub(super) fn claimed(&self, record: &Record, node: NodeNo) -> Option<Value> {
         let Body::NodesClaimed(claimed) = &record.body else { return None };
         let mut data = self.claimer(record);
-        let nodes = claimed.nodes.0.iter().map(|node| self.known().node(*node)).collect::<Vec<_>>();
-        data.insert("nodes".into(), nodes.into());
-        data.insert("node_ids".into(), claimed.nodes.0.iter().map(|node| node.0).collect::<Vec<_>>().into());
+        data.insert("nodes".into(), vec![self.known().node(node)].into());
+        data.insert("node_ids".into(), vec![node.0].into());
         data.insert("claim".into(), record.sequence.into());
         data.insert("claimed_at".into(), record.effective_at.to_string().into());
         data.insert("until".into(), claimed.until.map(|until| until.to_string()).into());

@@ -3,7 +3,7 @@
 use crate::record_leases::touched;
 use leasehold_api::event_type::{EVENT_TYPES, EventAbout};
 use leasehold_model::body::{BelongsTo, Body, Leases};
-use leasehold_model::{AllocationNo, LeaseNo, PoolNo, Record};
+use leasehold_model::{AllocationNo, LeaseNo, NodeNo, PoolNo, Record};
 use std::sync::LazyLock;
 
 /// What an event is about.
@@ -16,7 +16,7 @@ pub(super) enum About {
     Completed(Work),
     Corrected(Work),
     Checkpointed(AllocationNo),
-    NodesClaimed,
+    NodeClaimed(NodeNo),
     NodeReleased,
     QuotaUpdated,
 }
@@ -126,7 +126,8 @@ enum Told {
     /// Leases, of an allocation or of none, had ended before it was recorded that they did.
     EndsCorrected(Option<AllocationNo>, LeaseList),
     Checkpointed(AllocationNo),
-    NodesClaimed,
+    /// One event for each: the events of a node are in order, whatever else was claimed with it.
+    NodesClaimed(Vec<NodeNo>),
     NodeReleased,
     QuotaUpdated,
 }
@@ -143,7 +144,7 @@ impl Told {
             Self::LeasesEnded(_) | Self::Over(_) => COMPLETED,
             Self::EndsCorrected(..) => CORRECTED,
             Self::Checkpointed(_) => CHECKPOINTED,
-            Self::NodesClaimed => NODE_CLAIMED,
+            Self::NodesClaimed(_) => NODE_CLAIMED,
             Self::NodeReleased => NODE_RELEASED,
             Self::QuotaUpdated => QUOTA_UPDATED,
         })
@@ -171,7 +172,7 @@ fn told(body: &Body) -> Told {
             Told::EndsCorrected(corrected.belongs_to.allocation, corrected.leases.0.to_vec())
         }
         Body::AllocationCheckpointed(checkpoint) => Told::Checkpointed(checkpoint.allocation),
-        Body::NodesClaimed(_) => Told::NodesClaimed,
+        Body::NodesClaimed(claimed) => Told::NodesClaimed(claimed.nodes.0.to_vec()),
         Body::NodeWiped(_) | Body::NodeQuarantined(_) => Told::NodeReleased,
         Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::QuotaUntilReached(_) | Body::BudgetsPut(_) => {
             Told::QuotaUpdated
@@ -236,6 +237,7 @@ pub(super) fn estimate(body: &Body, mut count: impl FnMut(usize, u64)) {
     let events = match &told {
         Told::LeasesBegan(_, leases) => *leases,
         Told::LeasesEnded(leases) | Told::EndsCorrected(None, leases) => leases.len() as u64,
+        Told::NodesClaimed(nodes) => nodes.len() as u64,
         _ => 1,
     };
     if let Some(kind) = told.kind() {
@@ -264,7 +266,7 @@ pub(super) fn needs(body: &Body, wanted: Kinds, leases: &mut impl Extend<LeaseNo
         Told::LeasesEnded(ended) | Told::EndsCorrected(None, ended) => leases.extend(ended),
         Told::EndsCorrected(Some(of), _) => return Some(of),
         Told::Placed(of) | Told::Running(of) | Told::Over(of) | Told::Checkpointed(of) => return Some(of),
-        Told::Nothing | Told::NodesClaimed | Told::NodeReleased | Told::QuotaUpdated => {}
+        Told::Nothing | Told::NodesClaimed(_) | Told::NodeReleased | Told::QuotaUpdated => {}
     }
     None
 }
@@ -320,7 +322,9 @@ pub(super) fn made<F: Facts>(record: &Record, wanted: Kinds, facts: &F) -> Resul
             all.extend(pools.into_iter().map(|pool| corrected(Work::Allocation(of, Some(pool)))));
         }
         Told::Checkpointed(of) => all.push(Made { kind: CHECKPOINTED, about: About::Checkpointed(of) }),
-        Told::NodesClaimed => all.push(Made { kind: NODE_CLAIMED, about: About::NodesClaimed }),
+        Told::NodesClaimed(nodes) => {
+            all.extend(nodes.into_iter().map(|node| Made { kind: NODE_CLAIMED, about: About::NodeClaimed(node) }));
+        }
         Told::NodeReleased => all.push(Made { kind: NODE_RELEASED, about: About::NodeReleased }),
         Told::QuotaUpdated => all.push(Made { kind: QUOTA_UPDATED, about: About::QuotaUpdated }),
     }

@@ -58,6 +58,7 @@ fn order_of(record: &Record, about: About, allocation: Option<AllocationNo>, nod
             _,
             _,
         ) => lease.to_string(),
+        (About::NodeClaimed(node), _, _) => node.to_string(),
         (_, Some(allocation), _) => allocation.to_string(),
         (About::Lease(_, lease), None, _) => lease.to_string(),
         (_, None, Some(node)) => node.to_string(),
@@ -173,7 +174,7 @@ impl JournalEvents {
                     About::Completed(work) => Some(facts.completed(record, work)?),
                     About::Corrected(work) => Some(facts.corrected(record, work)?),
                     About::Checkpointed(of) => facts.checkpointed(record, of)?,
-                    About::NodesClaimed => facts.claimed(record),
+                    About::NodeClaimed(node) => facts.claimed(record, node),
                     About::NodeReleased => facts.released(record, released_at),
                     About::Lease(..) | About::Record | About::QuotaUpdated => None,
                 })
