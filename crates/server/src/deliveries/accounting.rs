@@ -269,7 +269,7 @@ impl Payloads<'_> {
                 data.insert("state".into(), story.outline.state.word().into());
                 data.insert("end".into(), over.and_then(|over| over.end).map(|end| end.word()).into());
                 data.insert("exit_status".into(), over.and_then(|over| over.exit_status).into());
-                let written = over.and_then(|over| over.storage_written).map(|bytes| bytes.to_string());
+                let written = over.and_then(|over| over.known_written()).map(|bytes| bytes.to_string());
                 data.insert("storage_bytes_written".into(), written.into());
                 let end = |attempt: &Attempt| attempt.ended_at.map_or(at, |ended| ended.min(at));
                 let times = story.attempts.iter().map(|attempt| (attempt.placed_at, end(attempt))).collect();
