@@ -153,3 +153,66 @@ async fn corrections_after_the_end_are_told() {
     }
     world.stop().await;
 }
+
+/// An attempt that was put back holds nothing beside the one that follows it; its hours still count.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_resources_of_two_attempts_are_not_added_up() {
+    let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
+    let (world, receiver) = (World::of_two_nodes_with(&clock, 8, deliver).await, Receiver::start().await);
+    world.post("/api/v1/tenants", json!({ "name": "physics" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
+    hook(&world, &receiver, json!({ "events": ["accounting"] })).await;
+    let asked = json!({ "tenant": "physics", "project": "lattice", "walltime": "5h", "requeue": true,
+        "asks": [{ "class": "h100", "quantity": 2 }] });
+    let submitted = world.post("/api/v1/allocations", asked).await.expect(201);
+    let work = submitted["id"].as_str().expect("an id").to_owned();
+    let started = next_of(&receiver, "allocation.started").await;
+    let node = started["resources"]["nodes"][0].as_str().expect("a node").to_owned();
+    clock.advance(Span::from_secs(3600));
+    world.post(&format!("/api/v1/nodes/{node}/lose"), json!({ "last_seen": "2026-01-01T01:00:00Z" })).await.expect(200);
+    let again = next_of(&receiver, "allocation.started").await;
+    assert_eq!((&again["attempt"], &again["resources"]["gpus"]), (&json!(2), &json!("2")), "{again}");
+    clock.advance(Span::from_secs(3600));
+    world.post(&format!("/api/v1/allocations/{work}/complete"), json!({ "exit_status": 0 })).await.expect(200);
+    let done = next_of(&receiver, "allocation.completed").await;
+    assert_eq!((&done["attempts"], &done["resources"]), (&json!(2), &again["resources"]), "{done}");
+    assert_eq!((&done["gpu_hours"], &done["duration_seconds"]), (&json!("4"), &json!("7200")));
+    // Nobody said what it wrote: nothing is made up, here or elsewhere.
+    assert_eq!(done["storage_bytes_written"], Value::Null, "{done}");
+    let detail = world.get(&format!("/api/v1/allocations/{work}")).await.expect(200);
+    assert_eq!((&detail["exit_status"], &detail["storage_written"]), (&json!(0), &Value::Null), "{detail}");
+    let records = world.get("/api/v1/audit/records?kind=allocation.completed").await.expect(200);
+    assert_eq!(records["records"][0]["body"]["storage_written"], Value::Null, "{records}");
+    world.stop().await;
+}
+
+/// A claim of several nodes is told for each of them, under the key of the node, so that its release cannot overtake it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_each_claimed_node_are_in_order() {
+    let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
+    let (world, receiver) = (World::of_two_nodes_with(&clock, 8, deliver).await, Receiver::start().await);
+    world.post("/api/v1/tenants", json!({ "name": "physics" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
+    world.post("/api/v1/users", json!({ "name": "claimer", "tenant": "physics" })).await.expect(201);
+    hook(&world, &receiver, json!({ "events": ["accounting"] })).await;
+    let nodes = json!({ "nodes": ["n1", "n2"] });
+    let mut claim = json!({ "tenant": "physics", "project": "lattice", "user": "claimer" });
+    claim["nodes"] = nodes["nodes"].clone();
+    world.post("/api/v1/claims", claim).await.expect(201);
+    world.post("/api/v1/claims/release", nodes).await.expect(200);
+    let mut subjects: BTreeMap<String, Vec<(String, Value)>> = BTreeMap::new();
+    for node in ["n1", "n2"] {
+        world.post(&format!("/api/v1/nodes/{node}/wipe"), json!({ "clean": true })).await.expect(200);
+    }
+    for _ in 0..4 {
+        let event = receiver.next().await.json();
+        let (kind, subject) = (event["type"].as_str().expect("a type"), event["subject"].as_str().expect("a subject"));
+        subjects.entry(subject.to_owned()).or_default().push((kind.to_owned(), event["data"]["nodes"].clone()));
+    }
+    assert_eq!(subjects.len(), 2, "{subjects:?}");
+    for (told, node) in subjects.values().zip(["n1", "n2"]) {
+        let expected = ["node.claimed", "node.released"].map(|kind| (kind.to_owned(), json!([node])));
+        assert_eq!(told, &expected, "{subjects:?}");
+    }
+    world.stop().await;
+}
