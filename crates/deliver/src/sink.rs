@@ -377,9 +377,8 @@ impl Sink {
         };
         self.remember(attempt);
         self.progress.counters.attempts += 1;
-        if outcome.meaning() != Meaning::Delivered {
-            self.last_error = Some(outcome.reason());
-        }
+        // Of the last attempt only: what failed before it is in the list of attempts.
+        self.last_error = (outcome.meaning() != Meaning::Delivered).then(|| outcome.reason());
     }
 
     /// Adds to the list of attempts.

@@ -331,3 +331,17 @@ fn memory_stays_flat_over_a_million_undelivered_events() {
     let (events, bytes) = world.most_in_memory;
     assert!(events <= 10_000 && bytes <= 9 << 20, "{events} events and {bytes} bytes in memory");
 }
+
+/// An error is shown until an attempt succeeds, not for ever.
+#[test]
+fn a_success_ends_the_last_error() {
+    let mut world = World::new(small(), 21);
+    world.mood = Mood::Status(500);
+    seal(&mut world, 3, 3);
+    world.pass(Span::from_secs(60));
+    assert_eq!(world.sink.last_error(), Some("the endpoint answered 500"));
+    world.mood = Mood::Up;
+    world.drain(HOUR);
+    assert_eq!(world.sink.last_error(), None);
+    assert!(world.sink.last_success().is_some());
+}
