@@ -89,12 +89,12 @@ pub struct Sink {
     due_then: u64,
     read_since: u64,
     last_error: Option<String>,
-    last_success: Option<Instant>,
 }
 
 impl Sink {
     pub fn new(limits: Limits, stored: Stored) -> Self {
         let Stored { progress, dead, attempts } = stored;
+        let last_error = attempts.last().and_then(Attempt::failure);
         Self {
             window: limits.in_flight,
             share: usize::MAX,
@@ -119,8 +119,7 @@ impl Sink {
             unread: 0,
             due_then: 0,
             read_since: 0,
-            last_error: None,
-            last_success: None,
+            last_error,
         }
     }
 
@@ -224,7 +223,7 @@ impl Sink {
         match outcome.meaning() {
             Meaning::Delivered => {
                 self.successes += 1;
-                self.last_success = Some(now);
+                self.progress.last_success_ns = Some(now.0);
                 self.progress.counters.delivered += 1;
                 self.recover(is_probe);
                 let item = self.lanes.remove(place);

@@ -59,6 +59,6 @@ impl Sink {
         self.last_error.as_deref()
     }
     pub fn last_success(&self) -> Option<Instant> {
-        self.last_success
+        self.progress.last_success_ns.map(Instant)
     }
 }

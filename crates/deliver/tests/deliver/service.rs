@@ -105,6 +105,8 @@ async fn events_are_delivered_and_progress_survives_a_stop() {
     drop(world);
     let world = start(&path, &source, &script, Limits::default());
     world.deliveries.put(spec(1, "https://a/")).expect("added");
+    let status = world.status();
+    assert!(status.last_success.is_some() && status.last_error.is_none(), "it is known to be well: {status:?}");
     world.seal(1, 1);
     world.drained().await;
     assert_eq!(*script.requests.lock().expect("sound"), 3_011, "nothing is sent twice after a clean stop");
