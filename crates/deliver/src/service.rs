@@ -1,7 +1,7 @@
 //! All sinks of a daemon: one task for each, and one that writes their progress once a second.
 
 use crate::event::{Event, Place, SinkId, SinkSpec};
-use crate::limits::{Limits, MEMORY_BYTES, SHARE_BYTES_MIN, SINKS_MAX};
+use crate::limits::{Limits, SHARE_BYTES_MIN, SINKS_MAX};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::progress::{Attempt, DeadLetter, Progress, Stored};
@@ -229,6 +229,11 @@ impl Deliveries {
         lock(&self.0.sinks).get(&id).map(|running| running.spec.clone())
     }
 
+    /// All sinks as they were put last.
+    pub fn specs(&self) -> Vec<SinkSpec> {
+        lock(&self.0.sinks).values().map(|running| running.spec.clone()).collect()
+    }
+
     /// Forgets a sink and its progress.
     pub fn remove(&self, id: SinkId) {
         let mut sinks = lock(&self.0.sinks);
@@ -400,7 +405,7 @@ impl Shared {
 
     /// The memory that each sink may use.
     pub(crate) fn memory_share(&self) -> usize {
-        (MEMORY_BYTES / self.count.load(Ordering::Relaxed).max(1)).max(SHARE_BYTES_MIN)
+        (self.limits.memory_bytes() / self.count.load(Ordering::Relaxed).max(1)).max(SHARE_BYTES_MIN)
     }
 
     fn stop_helpers(&self) {

@@ -38,7 +38,7 @@ pub(super) struct Made {
 }
 
 /// A set of types of events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kinds(u64);
 
 impl Kinds {

@@ -1,7 +1,7 @@
 //! What is delivered to webhooks: how far it came, and what failed. Sending it again is in `resend.rs`.
 
 use super::webhooks::{id, number, running, sees, shown};
-use crate::config::Accounting;
+use crate::config::{Accounting, BUFFER_SIZE_MAX};
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::deliveries::Rate;
 use leasehold_api as api;
@@ -109,13 +109,16 @@ fn advice(config: &Accounting, rate: Rate) -> api::DeliveryAdvice {
     let pushed = config.provider.map(|_| (config.waldur.push_interval_seconds, config.waldur_buffer_size()));
     let seconds = |interval: u32| (rate.accounting * u64::from(interval)).div_ceil(60);
     let fit = |memory: u32| (u64::from(memory) * 8 / 10 * 60).checked_div(rate.accounting);
+    // The memory is that of each webhook; one that is still to be made may be sent everything.
+    let busiest = rate.busiest.unwrap_or(rate.all);
     api::DeliveryAdvice {
         events_per_minute: rate.all,
+        busiest_webhook_events_per_minute: busiest,
         accounting_events_per_minute: rate.accounting,
         measured_over: Ttl(rate.over),
         buffer_size: config.buffer_size,
-        minutes_in_memory: u64::from(config.buffer_size).checked_div(rate.all),
-        buffer_size_for_two_hours: rate.all * 120,
+        minutes_in_memory: u64::from(config.buffer_size).checked_div(busiest),
+        buffer_size_for_two_hours: busiest.saturating_mul(120).min(u64::from(BUFFER_SIZE_MAX)),
         push_interval_seconds: pushed.map(|(interval, _)| interval),
         events_per_push: pushed.map(|(interval, _)| seconds(interval)),
         push_interval_seconds_max: pushed.and_then(|(_, memory)| fit(memory)),

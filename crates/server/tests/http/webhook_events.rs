@@ -122,7 +122,7 @@ async fn corrections_after_the_end_are_told() {
     world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
     hook(&world, &receiver, json!({ "events": ["accounting"] })).await;
     let asked = |more: Value| {
-        let mut asked = json!({ "tenant": "physics", "project": "lattice", "node": "n1",
+        let mut asked = json!({ "tenant": "physics", "project": "lattice",
             "asks": [{ "class": "h100", "quantity": 2 }] });
         more.as_object().expect("an object").iter().for_each(|(key, value)| asked[key] = value.clone());
         asked
@@ -138,7 +138,10 @@ async fn corrections_after_the_end_are_told() {
         assert_eq!(next_of(&receiver, "allocation.completed").await["gpu_hours"], "4");
     }
     clock.advance(Span::from_secs(600));
-    world.post("/api/v1/nodes/n1/lose", json!({ "last_seen": "2026-01-01T01:30:00Z" })).await.expect(200);
+    for node in ["n1", "n2"] {
+        let lost = json!({ "last_seen": "2026-01-01T01:30:00Z" });
+        world.post(&format!("/api/v1/nodes/{node}/lose"), lost).await.expect(200);
+    }
     let mut corrected = BTreeMap::new();
     for _ in 0..2 {
         let data = next_of(&receiver, "allocation.corrected").await;
