@@ -391,6 +391,27 @@ async fn what_is_counted_too_often_does_not_add_up() {
     assert_eq!((world.status().counters.dropped, world.received().len()), (0, 200));
 }
 
+/// Nothing is dropped because of events that turn out not to be due, however many of them have not been read.
+#[tokio::test(start_paused = true)]
+async fn only_what_was_counted_in_the_journal_is_dropped() {
+    let (_folder, path) = folder();
+    let (source, script) = (memory(), Arc::<Script>::default());
+    *script.otherwise.lock().expect("sound") = Some(answered(500));
+    let limits =
+        Limits { buffer_size: 10, disk_buffer_max_events: 50, on_overflow: OnOverflow::Drop, ..Limits::default() };
+    let world = start(&path, &source, &script, limits);
+    world.deliveries.put(spec(1, "https://a/")).expect("added");
+    world.drained().await;
+    source.miscounted.store(1_000, Ordering::SeqCst);
+    world.seal(40, 40);
+    world.until(|status| status.in_memory_events == 10 && status.lag_events == 40).await;
+    assert_eq!(world.status().counters.dropped, 0);
+    world.seal(30, 30);
+    world.until(|status| status.counters.dropped > 0).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!((world.status().counters.dropped, world.status().lag_events), (20, 50));
+}
+
 /// A thousand sinks with a backlog need about as much memory as one may have, not a thousand times as much.
 #[tokio::test(start_paused = true)]
 async fn many_sinks_share_the_memory() {
