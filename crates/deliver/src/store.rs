@@ -291,6 +291,14 @@ impl Store {
         write.commit().map_err(failed)
     }
 
+    /// The sinks of which something is stored.
+    pub fn sinks(&self) -> Result<Vec<SinkId>, StoreError> {
+        let read = self.database.begin_read().map_err(failed)?;
+        let progress = read.open_table(PROGRESS).map_err(failed)?;
+        let all = progress.iter().map_err(failed)?;
+        all.map(|entry| Ok(SinkId(entry.map_err(failed)?.0.value()))).collect()
+    }
+
     /// Forgets a sink.
     pub fn forget(&self, sink: SinkId) -> Result<(), StoreError> {
         let write = self.database.begin_write().map_err(failed)?;

@@ -237,6 +237,7 @@ impl DeliveryService {
         let webhook = webhook.map_err(|error| error.to_string())?;
         let (store, opened) =
             Store::open(&self.data.join("deliveries.redb"), &self.key).map_err(|error| error.to_string())?;
+        self.forget_deleted(app, &secrets, &store);
         let (source, disabled) = (Arc::downgrade(app), Arc::downgrade(app));
         let deliveries = Deliveries::start(Parts {
             source: Arc::new(JournalEvents { app: source, counts: Arc::clone(&self.hook.counts) }),
@@ -253,6 +254,23 @@ impl DeliveryService {
         let _ = self.hook.running.set(deliveries);
         self.sync(app);
         Ok(())
+    }
+
+    /// Removes what is left of webhooks that were deleted while deliveries did not run, or just before a crash. No
+    /// webhook can be made yet.
+    fn forget_deleted(&self, app: &App, secrets: &WebhookSecrets, store: &Store) {
+        let ids: BTreeSet<SinkId> = app.now.read(|state| state.sinks().map(|sink| spec(sink).id).collect());
+        match secrets.keep_only(&ids) {
+            Ok(0) => {}
+            Ok(webhooks) => tracing::info!(webhooks, "the secrets of deleted webhooks were removed"),
+            Err(error) => tracing::warn!(%error, "the secrets of deleted webhooks are still in their file"),
+        }
+        let stored = store.sinks().unwrap_or_default();
+        for gone in stored.into_iter().filter(|sink| !ids.contains(sink)) {
+            if let Err(error) = store.forget(gone) {
+                tracing::warn!(sink = gone.0, %error, "the progress of a deleted webhook is left in the file");
+            }
+        }
     }
 
     /// Makes the running webhooks those of the journal.
