@@ -188,6 +188,17 @@ pub struct DeliveriesSent {
     pub delivered: u64,
     /// Those that it has not.
     pub failed: u64,
+    /// Records that were archived or deleted, so that their events were not sent.
+    pub unreadable: Vec<UnreadableRecords>,
+}
+
+/// Records that were archived or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnreadableRecords {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
 }
 
 /// Compares what was due with what was acknowledged, and sends what is missing.
@@ -220,6 +231,8 @@ pub struct DeliveriesReconciled {
     pub sent: u64,
     /// Missing events that were sent and not acknowledged.
     pub failed: u64,
+    /// Records that were archived or deleted, so that it is not known which of their events are missing.
+    pub unreadable: Vec<UnreadableRecords>,
     /// The record of the result; null if nothing was recorded, because nothing was missing or it was a dry run.
     pub sequence: Option<u64>,
 }

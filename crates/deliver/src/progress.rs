@@ -32,6 +32,9 @@ pub struct Progress {
     pub done: Ranges,
     /// What was skipped.
     pub dropped: Ranges,
+    /// The part of it that was not at hand when it should have been read. Nobody knows how many events it had.
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    pub lost: Ranges,
     /// How many dead letters are stored: a missing one is noticed.
     pub dead: u64,
     pub counters: Counters,

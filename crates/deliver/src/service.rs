@@ -6,7 +6,7 @@ use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::progress::{Attempt, DeadLetter, Progress, Stored};
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 use crate::status::SinkStatus;
 use crate::store::{Opened, Store, StoreError};
 use crate::task;
@@ -121,8 +121,19 @@ pub enum DeliverError {
     NoDeadLetter(String),
     /// The sink was changed, removed or stopped meanwhile.
     Stopped,
+    /// The records from where reading should begin up to this one were archived or deleted.
+    Gone(u64),
     Unread(String),
     Store(String),
+}
+
+impl From<SourceError> for DeliverError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Gone { until } => Self::Gone(until),
+            SourceError::Later(_) => Self::Unread(error.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for DeliverError {
@@ -134,6 +145,7 @@ impl fmt::Display for DeliverError {
             Self::Busy => f.write_str("another retry, replay or reconciliation of this sink is running"),
             Self::NoDeadLetter(id) => write!(f, "there is no dead letter with the event ID {id}"),
             Self::Stopped => f.write_str("the sink was changed, removed or stopped; run it again"),
+            Self::Gone(until) => write!(f, "the records before {until} were archived or deleted"),
             Self::Unread(why) | Self::Store(why) => f.write_str(why),
         }
     }
@@ -321,7 +333,7 @@ impl Deliveries {
         let (shared, spec) = (Arc::clone(&self.0), before.spec.clone());
         let count = move || if cursor < sequence { shared.source.count(&spec, cursor, sequence) } else { Ok(0) };
         let skipped = self.0.runtime.spawn_blocking(count).await.map_err(|_| DeliverError::Stopped)?;
-        let skipped = skipped.map_err(|error| DeliverError::Unread(error.to_string()))?;
+        let skipped = skipped?;
         tracing::warn!(sink = id.0, cursor, sequence, skipped, "an operator moved the cursor of a sink");
         let mut sinks = lock(&self.0.sinks);
         // It may have been changed meanwhile.

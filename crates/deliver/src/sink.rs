@@ -427,7 +427,10 @@ impl Sink {
 
     /// A job has sent everything in these ranges, which were dropped when it began; others may be dropped by now.
     pub fn healed(&mut self, sent: &Ranges, events: u64) {
-        sent.iter().for_each(|(from, to)| self.progress.dropped.remove(from, to));
+        for (from, to) in sent.iter() {
+            self.progress.dropped.remove(from, to);
+            self.progress.lost.remove(from, to);
+        }
         let open = &mut self.progress.counters.dropped_open;
         // Where ranges were joined the count is not exact, but it is zero only when nothing is left.
         *open = if self.progress.dropped.is_empty() { 0 } else { open.saturating_sub(events).max(1) };

@@ -232,7 +232,7 @@ impl Store {
     /// What is stored for a sink. `None` if nothing is.
     pub fn load_sink(&self, sink: SinkId) -> Result<Option<Stored>, Damaged> {
         let Some(progress) = self.numbered::<Progress>(PROGRESS, sink)? else { return Ok(None) };
-        if !progress.done.is_sound() || !progress.dropped.is_sound() {
+        if !progress.done.is_sound() || !progress.dropped.is_sound() || !progress.lost.is_sound() {
             return Err(Damaged("the progress of a sink"));
         }
         let letters = self.dead_letters(sink, Place::default(), usize::MAX)?;

@@ -97,14 +97,14 @@ fn counted(running: &Running, events: u64, known: Known) {
 
 /// Counts what is due from a record on, on a thread that may block.
 async fn count_from(shared: Arc<Shared>, spec: SinkSpec, from: u64) -> Result<Read, SourceError> {
-    let closed = |_| SourceError("the service stops".to_owned());
+    let closed = |_| SourceError::Later("the service stops".to_owned());
     let _permit = shared.readers.acquire().await.map_err(closed)?;
     let counter = Arc::clone(&shared);
     let count = move || {
         let known = Known::now(&counter, &spec);
         Ok(Read::Count { events: counter.source.count(&spec, from.min(known.head), known.head)?, known })
     };
-    tokio::task::spawn_blocking(count).await.unwrap_or_else(|error| Err(SourceError(error.to_string())))
+    tokio::task::spawn_blocking(count).await.unwrap_or_else(|error| Err(SourceError::Later(error.to_string())))
 }
 
 fn cannot_read(running: &Running, error: &SourceError) {
@@ -120,19 +120,19 @@ async fn send(shared: Arc<Shared>, running: Arc<Running>, message: Arc<Message>,
 
 /// Reads a page, on a thread that may block.
 async fn read(shared: Arc<Shared>, spec: SinkSpec, from: u64, most: usize) -> Result<Read, SourceError> {
-    let closed = |_| SourceError("the service stops".to_owned());
+    let closed = |_| SourceError::Later("the service stops".to_owned());
     let _permit = shared.readers.acquire().await.map_err(closed)?;
     let reader = Arc::clone(&shared);
     let read = move || {
         let known = Known::now(&reader, &spec);
         let page = reader.source.read(&spec, from, most)?;
         if page.next <= from {
-            return Err(SourceError(format!("nothing was read at record {from}")));
+            return Err(SourceError::Later(format!("nothing was read at record {from}")));
         }
         let messages = page.events.into_iter().map(|event| Message::new(event, &reader.origin)).collect();
         Ok(Read::Events(Events { messages, from, next: page.next, overcounted: page.overcounted, known }))
     };
-    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(SourceError(error.to_string())))
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(SourceError::Later(error.to_string())))
 }
 
 impl Task {
@@ -240,6 +240,18 @@ impl Task {
                 } else {
                     self.running.due_read.store(NEVER, Ordering::SeqCst);
                 }
+            }
+            Err(SourceError::Gone { until }) => {
+                let from = lock(&self.running.sink).lost(until);
+                let (sink, name) = (self.running.spec.id.0, &self.running.spec.name);
+                tracing::warn!(
+                    sink,
+                    name,
+                    from,
+                    until,
+                    "records were archived or deleted before a webhook had their events; it goes on after them"
+                );
+                self.running.due_read.store(NEVER, Ordering::SeqCst);
             }
             Err(error) => {
                 cannot_read(&self.running, &error);

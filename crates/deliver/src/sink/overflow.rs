@@ -6,7 +6,8 @@
 //! published since. Only the second one lets events be skipped.
 
 use super::Sink;
-use crate::limits::OnOverflow;
+use crate::event::Place;
+use crate::limits::{OnOverflow, RANGES_MAX};
 
 impl Sink {
     /// With `on_overflow: drop`, skips the oldest events in memory until the sink is behind by no more than allowed, as
@@ -29,6 +30,23 @@ impl Sink {
             self.skipped(from, place.after());
         }
         oldest.len() as u64
+    }
+
+    /// The records from where [`Sink::wants`] said up to this one are not at hand. Their events count as skipped, and are
+    /// sent by a job if the records are brought back. Returns where they begin.
+    pub fn lost(&mut self, until: u64) -> u64 {
+        assert!(until > self.read_next, "what is not at hand lies ahead");
+        let from = std::mem::replace(&mut self.read_next, until);
+        let (start, end) = (Place::start_of(from), Place::start_of(until));
+        for ranges in [&mut self.progress.lost, &mut self.progress.dropped] {
+            ranges.add(start, end);
+            ranges.coarsen(RANGES_MAX);
+        }
+        // How many events they had is not known, but some are missing until a job has looked.
+        self.progress.counters.dropped_open = self.progress.counters.dropped_open.max(1);
+        self.count_read(0, until);
+        self.changed = true;
+        from
     }
 
     /// From which record on the caller should count what is due, and call [`Sink::counted`]: the sink may be too far

@@ -1,6 +1,6 @@
 //! `leasehold admin accounting …`.
 
-use super::deliveries::{not_acknowledged, style};
+use super::deliveries::{not_acknowledged, style, unreadable};
 use super::delivery_job::{Ended, follow, goes_on};
 use super::details::or_dash;
 use super::failure::{Failed, plain};
@@ -316,6 +316,7 @@ fn tell(session: &Session, time: &ReconcileDeliveries, all: &[Reconciled]) -> Re
                 continue;
             }
         };
+        unreadable(&one.name, &result.unreadable);
         missing += result.dead + result.dropped;
         let mut cells = vec![one.name.clone()];
         cells.extend([result.due, result.acknowledged, result.pending, result.dead, result.dropped].map(thousands));

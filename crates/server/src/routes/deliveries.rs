@@ -25,6 +25,7 @@ pub(super) fn problem(error: &DeliverError) -> Problem {
         }
         DeliverError::Stopped => codes::DELIVERY_INTERRUPTED
             .problem("The webhook was changed, deleted or stopped meanwhile; what was not acknowledged is not lost. Run it again."),
+        DeliverError::Gone(_) => codes::DELIVERY_INTERRUPTED.problem(crate::problem::sentence(&error.to_string())),
         DeliverError::Unread(why) | DeliverError::Store(why) => {
             codes::DELIVERY_INTERRUPTED.problem(format!("{}; run it again.", crate::problem::sentence(why)))
         }
@@ -68,9 +69,25 @@ fn status_of(webhook: api::Webhook, status: SinkStatus, job: Option<api::Deliver
         next_attempt_at: status.backs_off_until.map(When),
         last_error: status.last_error,
         last_success: status.last_success.map(When),
-        trouble: status.source_error.or(status.restarted),
+        trouble: status.source_error.or_else(|| lost(&status.lost_records)).or(status.restarted),
         job,
     }
+}
+
+/// What cannot be delivered any more.
+fn lost(records: &[(u64, u64)]) -> Option<String> {
+    let (first, last) = (records.first()?, records.last()?);
+    let more = if records.len() > 1 { ", with others between them" } else { "" };
+    Some(format!(
+        "the records {} to {}{more} were archived or deleted before their events were delivered; bring them back and \
+         reconcile, or compare with the receiver by other means",
+        first.0,
+        last.1 - 1
+    ))
+}
+
+pub(super) fn unreadable(records: &[(u64, u64)]) -> Vec<api::UnreadableRecords> {
+    records.iter().map(|(first, after)| api::UnreadableRecords { first: *first, last: after - 1 }).collect()
 }
 
 pub(super) async fn accounting_status(context: Context) -> Answer {
