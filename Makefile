@@ -1,5 +1,5 @@
 # Leasehold. `make demo` shows it, `make test` proves it.
-.PHONY: demo test check acceptance mutants bench bench-usage-ids soak audit need-python need-promtool need-schemathesis need-api-client need-valgrind need-postgres need-peers need-ray
+.PHONY: demo test check acceptance mutants bench bench-usage-ids soak audit need-python need-promtool need-schemathesis need-api-client need-webhooks need-valgrind need-postgres need-peers need-ray
 
 CARGO ?= cargo
 ONLY ?=
@@ -18,8 +18,9 @@ demo:
 
 # Formatting, lints, every test (the instruction budgets and the licences of dependencies among them), the second verifier
 # in Python against files our own program wrote, and whatever schemathesis can think of against the HTTP API of a real
-# daemon: the program that the tests have built. A client that is generated from the OpenAPI document calls it as well.
-test: need-python need-promtool need-schemathesis need-api-client need-valgrind
+# daemon: the program that the tests have built. A client that is generated from the OpenAPI document calls it as well, and
+# the library of Standard Webhooks checks signatures that our own code makes.
+test: need-python need-promtool need-schemathesis need-api-client need-webhooks need-valgrind
 	$(CARGO) fmt --all -- --check
 	$(CARGO) clippy --workspace --all-targets --features leasehold-bench/ledger --quiet -- -D warnings
 	rm -rf $(PROOFS)
@@ -27,6 +28,8 @@ test: need-python need-promtool need-schemathesis need-api-client need-valgrind
 	LEASEHOLD_PROOFS=$(PROOFS) python3 -m unittest discover -s tests/second_verifier
 	python3 tests/api_fuzz/run.py --schemathesis $(VENV)/bin/schemathesis --leasehold $(TARGET)/debug/leasehold --seconds $(or $(FUZZ),60)
 	$(TARGET)/venv-client/bin/python tests/api_client/run.py --generator $(TARGET)/venv-client/bin/openapi-python-client --leasehold $(TARGET)/debug/leasehold
+	$(TARGET)/debug/examples/webhook_vectors > $(TARGET)/webhook-vectors.jsonl
+	$(TARGET)/venv-webhooks/bin/python tests/webhooks/check_signatures.py $(TARGET)/webhook-vectors.jsonl
 
 # What has changed since the main branch, committed or not: the crates, and those of them that have a library.
 BASE ?= $(shell git rev-parse --quiet --verify origin/main || git rev-parse --quiet --verify main || git rev-parse HEAD)
@@ -88,6 +91,12 @@ need-api-client:
 	@test -x $(TARGET)/venv-client/bin/openapi-python-client || { echo "installing openapi-python-client"; \
 	  python3 -m venv $(TARGET)/venv-client 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(TARGET)/venv-client; }; \
 	  $(TARGET)/venv-client/bin/pip install --quiet --disable-pip-version-check -r tests/api_client/requirements.txt; }
+
+# And the library of Standard Webhooks, with which receivers check signatures.
+need-webhooks:
+	@$(TARGET)/venv-webhooks/bin/python -c 'import standardwebhooks, cryptography' 2>/dev/null || { echo "installing standardwebhooks"; \
+	  python3 -m venv $(TARGET)/venv-webhooks 2>/dev/null || { apt-get update -qq && apt-get install -y -qq python3-venv && python3 -m venv $(TARGET)/venv-webhooks; }; \
+	  $(TARGET)/venv-webhooks/bin/pip install --quiet --disable-pip-version-check -r tests/webhooks/requirements.txt; }
 
 # And valgrind, which counts instructions.
 need-valgrind:

@@ -3,7 +3,7 @@
     cargo run --quiet --package leasehold-deliver --example webhook_vectors > vectors.jsonl
     python tests/webhooks/check_signatures.py vectors.jsonl
 
-Needs the packages in requirements.txt. A signature is also altered in several ways, and must then be refused.
+`make test` does this with the example that the tests have built. Needs the packages in requirements.txt. A signature is also altered in several ways, and must then be refused.
 """
 
 import base64

@@ -358,7 +358,7 @@ pub struct AllocationDetail {
     pub waiting: Option<Waiting>,
     /// Exit status that its holder reported at the end; null before, or if none was reported.
     pub exit_status: Option<u32>,
-    /// Bytes of storage written, as its holder reported at the end; null before, or if none were reported.
+    /// Bytes of storage written, as its holder reported at the end; null before, or if it is not known.
     pub storage_written: Option<u64>,
     /// Every attempt, in order.
     pub attempts: Vec<Attempt>,
@@ -402,7 +402,7 @@ pub struct CompleteAllocation {
     /// Exit status. Above 0 means that it failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_status: Option<u32>,
-    /// Bytes of storage that it wrote.
+    /// Bytes of storage that it wrote. 0 says that it is not known, as does leaving it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_written: Option<u64>,
 }

@@ -24,12 +24,13 @@ pub const EVENT_TYPES: &[EventType] = &[
     of_record("allocation.suspended", "An allocation was interrupted and waits with its checkpoint"),
     of_record("allocation.requeued", "An allocation was interrupted and waits to start again"),
     for_accounting("allocation.completed", "An allocation, or a lease without one, has ended"),
+    for_accounting("allocation.corrected", "What an ended allocation used was corrected, because its node was lost"),
     of_record("allocation.failed", "An allocation failed"),
     of_record("allocation.cancelled", "An allocation was cancelled"),
     of_record("allocation.hold_set", "A waiting allocation was put on hold"),
     of_record("allocation.hold_cleared", "The hold of a waiting allocation was released"),
     of_record("allocation.changed", "A waiting allocation asks for something else"),
-    for_accounting("node.claimed", "Nodes were claimed for sensitive work"),
+    for_accounting("node.claimed", "A node was claimed for sensitive work"),
     for_accounting("node.released", "A claimed node was released, and its wipe confirmed or failed"),
     of_record("node.lost", "A node was declared lost"),
     of_record("node.returned", "A lost node is back"),
@@ -161,7 +162,7 @@ mod tests {
     fn words_name_types_families_or_all() {
         let given = |words: &[&str]| event_words(&words.iter().map(ToString::to_string).collect::<Vec<_>>());
         assert_eq!(given(&["lease.*", "node.lost", "*"]).map(|words| words.len()), Ok(3));
-        assert_eq!(given(&["accounting"]).map(|words| words.len()), Ok(6));
+        assert_eq!(given(&["accounting"]).map(|words| words.len()), Ok(7));
         for wrong in ["leases.*", "lease", "lease.", "lease.bought", "", "*.*", "node.los"] {
             assert_eq!(given(&[wrong]), Err(wrong.to_owned()));
         }

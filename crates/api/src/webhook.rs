@@ -188,6 +188,17 @@ pub struct DeliveriesSent {
     pub delivered: u64,
     /// Those that it has not.
     pub failed: u64,
+    /// Records that were archived or deleted, so that their events were not sent.
+    pub unreadable: Vec<UnreadableRecords>,
+}
+
+/// Records that were archived or deleted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct UnreadableRecords {
+    /// The first of them.
+    pub first: u64,
+    /// The last of them.
+    pub last: u64,
 }
 
 /// Compares what was due with what was acknowledged, and sends what is missing.
@@ -220,6 +231,8 @@ pub struct DeliveriesReconciled {
     pub sent: u64,
     /// Missing events that were sent and not acknowledged.
     pub failed: u64,
+    /// Records that were archived or deleted, so that it is not known which of their events are missing.
+    pub unreadable: Vec<UnreadableRecords>,
     /// The record of the result; null if nothing was recorded, because nothing was missing or it was a dry run.
     pub sequence: Option<u64>,
 }
@@ -353,6 +366,9 @@ pub struct DeliveryStatus {
 pub struct DeliveryAdvice {
     /// Events that became due per minute, on average during `measured_over`, rounded up.
     pub events_per_minute: u64,
+    /// Those of the webhook that was sent the most, by the types of events that it chose: `buffer_size` is for each
+    /// webhook. Without webhooks the same as `events_per_minute`.
+    pub busiest_webhook_events_per_minute: u64,
     /// Those of them that accounting systems need.
     pub accounting_events_per_minute: u64,
     /// How long was measured: the last hour, or the time since the daemon started.
@@ -361,7 +377,8 @@ pub struct DeliveryAdvice {
     pub buffer_size: u32,
     /// Minutes of an outage that the memory covers at this rate; null if nothing became due.
     pub minutes_in_memory: Option<u64>,
-    /// The number that covers an outage of two hours: events per minute x 120.
+    /// The number that covers an outage of two hours, for the busiest webhook: events per minute x 120, and at most what
+    /// `buffer_size` may be.
     pub buffer_size_for_two_hours: u64,
     /// The configured time between two pushes to the accounting system; null if none is configured.
     pub push_interval_seconds: Option<u32>,

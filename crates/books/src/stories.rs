@@ -91,6 +91,13 @@ fields! {
     }
 }
 
+impl Over {
+    /// Bytes of storage that were written, if they are known. A record has zero where nobody said, so zero is unknown.
+    pub fn known_written(&self) -> Option<u64> {
+        self.storage_written.filter(|bytes| *bytes > 0)
+    }
+}
+
 /// All fields of an allocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Story {

@@ -40,6 +40,10 @@ impl Place {
     pub const fn start_of(sequence: u64) -> Self {
         Self { sequence, position: 0 }
     }
+    /// The first record of which no event lies before this place.
+    pub const fn after_record(self) -> u64 {
+        self.sequence.saturating_add((self.position > 0) as u64)
+    }
     /// The next place at which an event can be.
     pub const fn after(self) -> Self {
         match self.position.checked_add(1) {

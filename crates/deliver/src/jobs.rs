@@ -47,12 +47,15 @@ impl Plan {
 }
 
 /// What a job has done so far.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     pub sent: u64,
     pub delivered: u64,
     /// Set aside, again or for the first time.
     pub dead: u64,
+    /// Records that were archived or deleted, so that their events could not be sent: the first of each range, and the
+    /// one after it.
+    pub unreadable: Vec<(u64, u64)>,
 }
 
 /// What is sent again.
@@ -174,14 +177,14 @@ impl Deliveries {
             Ok((from, shared.source.sequence_at(until)?.max(from)))
         };
         let found = tokio::task::spawn_blocking(find).await.map_err(|_| DeliverError::Stopped)?;
-        found.map_err(|error: SourceError| DeliverError::Unread(error.to_string()))
+        found.map_err(|error: SourceError| error.into())
     }
 
     async fn count(&self, running: &Arc<Running>, from: u64, to: u64) -> Result<u64, DeliverError> {
         let (shared, running) = (Arc::clone(&self.0), Arc::clone(running));
         let count = move || shared.source.count(&running.spec, from, to);
         let counted = tokio::task::spawn_blocking(count).await.map_err(|_| DeliverError::Stopped)?;
-        counted.map_err(|error| DeliverError::Unread(error.to_string()))
+        Ok(counted?)
     }
 
     async fn count_within(&self, running: &Arc<Running>, ranges: &Ranges) -> Result<u64, DeliverError> {
@@ -194,9 +197,11 @@ impl Deliveries {
             }
             let mut at = from.sequence;
             while Place::start_of(at) < to {
-                let (page, next) = self.read(running, at, from, to).await?;
-                events += page.len() as u64;
-                at = next;
+                match self.read(running, at, from, to).await {
+                    Ok((page, next)) => (events, at) = (events + page.len() as u64, next),
+                    Err(DeliverError::Gone(until)) => at = until.max(at + 1),
+                    Err(error) => return Err(error),
+                }
             }
         }
         Ok(events)
@@ -213,7 +218,7 @@ impl Deliveries {
         let (shared, running) = (Arc::clone(&self.0), Arc::clone(running));
         let read = move || shared.source.read(&running.spec, at, PAGE);
         let page = tokio::task::spawn_blocking(read).await.map_err(|_| DeliverError::Stopped)?;
-        let mut page = page.map_err(|error| DeliverError::Unread(error.to_string()))?;
+        let mut page = page?;
         if page.next <= at {
             return Err(DeliverError::Unread(format!("nothing was read at record {at}")));
         }
@@ -237,7 +242,16 @@ impl Deliveries {
         for (from, to) in ranges.iter() {
             let mut at = from.sequence;
             while Place::start_of(at) < to {
-                let (events, next) = self.read(running, at, from, to).await?;
+                let (events, next) = match self.read(running, at, from, to).await {
+                    Ok(page) => page,
+                    Err(DeliverError::Gone(until)) => {
+                        let until = until.max(at + 1);
+                        report.unreadable.push((at, until.min(to.after_record())));
+                        at = until;
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 let (sent, dropped, healing) = {
                     let mut sink = lock(&running.sink);
                     let (start, end) = (Place::start_of(at).max(from), Place::start_of(next).min(to));
@@ -280,7 +294,7 @@ impl Deliveries {
         loop {
             let mut news = std::pin::pin!(running.settled_news.notified());
             news.as_mut().enable();
-            let before = *report;
+            let before = report.clone();
             for (of, _, is_delivered) in std::mem::take(&mut *lock(&running.settled)) {
                 if of == job {
                     left -= 1;

@@ -10,8 +10,13 @@ pub const DEAD_LETTERS_MAX: usize = 10_000;
 pub const ATTEMPTS_KEPT: usize = 100;
 /// The most ranges of events that are remembered for each sink.
 pub const RANGES_MAX: usize = 1_000;
-/// Bytes of events in memory, of all sinks together. Each may have the same share of it, and this much in any case.
+/// Bytes of events in memory, of all sinks together, unless one sink may have more. Each may have the same share of it,
+/// and `SHARE_BYTES_MIN` in any case.
 pub const MEMORY_BYTES: usize = 256 << 20;
+/// Bytes of events in memory, of one sink, unless it may have more events than fit.
+pub const BUFFER_BYTES_MIN: usize = 8 << 20;
+/// What an event takes in memory, generously: most take between one and two thousand bytes.
+pub const EVENT_BYTES: usize = 2 << 10;
 pub const SHARE_BYTES_MIN: usize = 256 << 10;
 /// The most bytes that are read from the body of an answer.
 pub const ANSWER_BYTES_MAX: usize = 64 << 10;
@@ -50,11 +55,24 @@ pub struct Limits {
     pub timeout: Span,
 }
 
+impl Limits {
+    /// As by default, with memory for so many events.
+    pub fn for_events(buffer_size: usize) -> Self {
+        let buffer_bytes = buffer_size.saturating_mul(EVENT_BYTES).max(BUFFER_BYTES_MIN);
+        Self { buffer_size, buffer_bytes, ..Self::default() }
+    }
+
+    /// Bytes of events in memory, of all sinks together.
+    pub fn memory_bytes(&self) -> usize {
+        self.buffer_bytes.max(MEMORY_BYTES)
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             buffer_size: 10_000,
-            buffer_bytes: 8 << 20,
+            buffer_bytes: 10_000 * EVENT_BYTES,
             in_flight: 16,
             disk_buffer_max_events: 100_000,
             on_overflow: OnOverflow::Alert,

@@ -1,6 +1,7 @@
 //! What is durable about a sink: how far it came, what was set aside, what was skipped.
 
 use crate::event::Place;
+use crate::outcome::{Meaning, Outcome};
 use crate::ranges::Ranges;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -31,9 +32,15 @@ pub struct Progress {
     pub done: Ranges,
     /// What was skipped.
     pub dropped: Ranges,
+    /// The part of it that was not at hand when it should have been read. Nobody knows how many events it had.
+    #[serde(default, skip_serializing_if = "Ranges::is_empty")]
+    pub lost: Ranges,
     /// How many dead letters are stored: a missing one is noticed.
     pub dead: u64,
     pub counters: Counters,
+    /// When an event was delivered last, in nanoseconds since 1970.
+    #[serde(default)]
+    pub last_success_ns: Option<u64>,
 }
 
 impl Progress {
@@ -69,6 +76,19 @@ pub struct Attempt {
     /// why there was none.
     pub error: Option<String>,
     pub took_ns: u64,
+}
+
+impl Attempt {
+    /// Why it did not deliver its event, if it did not.
+    pub fn failure(&self) -> Option<String> {
+        match self.status {
+            Some(status) => {
+                let answered = Outcome::Answered { status, retry_after: None };
+                (answered.meaning() != Meaning::Delivered).then(|| answered.reason())
+            }
+            None => self.error.clone(),
+        }
+    }
 }
 
 /// What has to be written for a sink. Dead letters that are no longer there are `None`.

@@ -1,12 +1,12 @@
 //! All sinks of a daemon: one task for each, and one that writes their progress once a second.
 
 use crate::event::{Event, Place, SinkId, SinkSpec};
-use crate::limits::{Limits, MEMORY_BYTES, SHARE_BYTES_MIN, SINKS_MAX};
+use crate::limits::{Limits, SHARE_BYTES_MIN, SINKS_MAX};
 use crate::message::Message;
 use crate::outcome::Outcome;
 use crate::progress::{Attempt, DeadLetter, Progress, Stored};
 use crate::sink::Sink;
-use crate::source::Source;
+use crate::source::{Source, SourceError};
 use crate::status::SinkStatus;
 use crate::store::{Opened, Store, StoreError};
 use crate::task;
@@ -121,8 +121,19 @@ pub enum DeliverError {
     NoDeadLetter(String),
     /// The sink was changed, removed or stopped meanwhile.
     Stopped,
+    /// The records from where reading should begin up to this one were archived or deleted.
+    Gone(u64),
     Unread(String),
     Store(String),
+}
+
+impl From<SourceError> for DeliverError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Gone { until } => Self::Gone(until),
+            SourceError::Later(_) => Self::Unread(error.to_string()),
+        }
+    }
 }
 
 impl fmt::Display for DeliverError {
@@ -134,6 +145,7 @@ impl fmt::Display for DeliverError {
             Self::Busy => f.write_str("another retry, replay or reconciliation of this sink is running"),
             Self::NoDeadLetter(id) => write!(f, "there is no dead letter with the event ID {id}"),
             Self::Stopped => f.write_str("the sink was changed, removed or stopped; run it again"),
+            Self::Gone(until) => write!(f, "the records before {until} were archived or deleted"),
             Self::Unread(why) | Self::Store(why) => f.write_str(why),
         }
     }
@@ -229,6 +241,11 @@ impl Deliveries {
         lock(&self.0.sinks).get(&id).map(|running| running.spec.clone())
     }
 
+    /// All sinks as they were put last.
+    pub fn specs(&self) -> Vec<SinkSpec> {
+        lock(&self.0.sinks).values().map(|running| running.spec.clone()).collect()
+    }
+
     /// Forgets a sink and its progress.
     pub fn remove(&self, id: SinkId) {
         let mut sinks = lock(&self.0.sinks);
@@ -316,7 +333,7 @@ impl Deliveries {
         let (shared, spec) = (Arc::clone(&self.0), before.spec.clone());
         let count = move || if cursor < sequence { shared.source.count(&spec, cursor, sequence) } else { Ok(0) };
         let skipped = self.0.runtime.spawn_blocking(count).await.map_err(|_| DeliverError::Stopped)?;
-        let skipped = skipped.map_err(|error| DeliverError::Unread(error.to_string()))?;
+        let skipped = skipped?;
         tracing::warn!(sink = id.0, cursor, sequence, skipped, "an operator moved the cursor of a sink");
         let mut sinks = lock(&self.0.sinks);
         // It may have been changed meanwhile.
@@ -400,7 +417,7 @@ impl Shared {
 
     /// The memory that each sink may use.
     pub(crate) fn memory_share(&self) -> usize {
-        (MEMORY_BYTES / self.count.load(Ordering::Relaxed).max(1)).max(SHARE_BYTES_MIN)
+        (self.limits.memory_bytes() / self.count.load(Ordering::Relaxed).max(1)).max(SHARE_BYTES_MIN)
     }
 
     fn stop_helpers(&self) {

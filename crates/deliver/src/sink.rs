@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 mod facts;
+mod overflow;
 
 /// What an event needs in memory; an estimate.
 const EVENT_BYTES: usize = 1 << 10;
@@ -88,13 +89,16 @@ pub struct Sink {
     unread: u64,
     due_then: u64,
     read_since: u64,
+    /// Exactly so many events are due from the records that have not been read, before this one.
+    counted: u64,
+    counted_to: u64,
     last_error: Option<String>,
-    last_success: Option<Instant>,
 }
 
 impl Sink {
     pub fn new(limits: Limits, stored: Stored) -> Self {
         let Stored { progress, dead, attempts } = stored;
+        let last_error = attempts.last().and_then(Attempt::failure);
         Self {
             window: limits.in_flight,
             share: usize::MAX,
@@ -119,8 +123,9 @@ impl Sink {
             unread: 0,
             due_then: 0,
             read_since: 0,
-            last_error: None,
-            last_success: None,
+            counted: 0,
+            counted_to: 0,
+            last_error,
         }
     }
 
@@ -182,6 +187,7 @@ impl Sink {
     pub fn read(&mut self, messages: Vec<Message>, next: u64) {
         assert!(next >= self.read_next, "a page that goes backwards");
         self.changed |= next > self.read_next;
+        self.count_read(messages.len() as u64, next);
         for message in messages {
             assert!((self.read_next..next).contains(&message.place.sequence), "an event outside of its page");
             let ordinal = self.ordinal;
@@ -224,7 +230,7 @@ impl Sink {
         match outcome.meaning() {
             Meaning::Delivered => {
                 self.successes += 1;
-                self.last_success = Some(now);
+                self.progress.last_success_ns = Some(now.0);
                 self.progress.counters.delivered += 1;
                 self.recover(is_probe);
                 let item = self.lanes.remove(place);
@@ -377,9 +383,8 @@ impl Sink {
         };
         self.remember(attempt);
         self.progress.counters.attempts += 1;
-        if outcome.meaning() != Meaning::Delivered {
-            self.last_error = Some(outcome.reason());
-        }
+        // Of the last attempt only: what failed before it is in the list of attempts.
+        self.last_error = (outcome.meaning() != Meaning::Delivered).then(|| outcome.reason());
     }
 
     /// Adds to the list of attempts.
@@ -390,48 +395,6 @@ impl Sink {
         self.attempts.push_back(attempt);
         self.has_new_attempts = true;
         self.changed = true;
-    }
-
-    /// With `on_overflow: drop`, skips the oldest events in memory until the sink is behind by no more than allowed.
-    /// Returns how many; the caller reads on and calls again while it is not zero.
-    pub fn drop_excess(&mut self, due: u64) -> u64 {
-        let excess = self.lag(due).saturating_sub(self.limits.disk_buffer_max_events);
-        if self.limits.on_overflow != OnOverflow::Drop || excess == 0 {
-            return 0;
-        }
-        let most = usize::try_from(excess).unwrap_or(usize::MAX);
-        let idle = self.lanes.outstanding().filter(|(_, _, item)| !self.lanes.is_flying(item));
-        let oldest: Vec<_> = idle.take(most).map(|(place, ordinal, _)| (place, ordinal)).collect();
-        for (place, ordinal) in &oldest {
-            let from = match self.last_dropped {
-                Some((before, at)) if before + 1 == *ordinal => at,
-                _ => *place,
-            };
-            self.last_dropped = Some((*ordinal, *place));
-            self.lanes.remove(*place);
-            self.skipped(from, place.after());
-        }
-        oldest.len() as u64
-    }
-
-    /// That many events were counted as due which turned out not to be, when their records were read.
-    pub fn overcounted(&mut self, events: u64) {
-        self.read_since += events;
-    }
-
-    /// Says how many events had not been read when the source's counter had this value.
-    pub fn set_unread(&mut self, unread: u64, due: u64) {
-        (self.unread, self.due_then, self.read_since) = (unread, due, 0);
-    }
-
-    /// Events that are due and not read yet.
-    fn unread(&self, due: u64) -> u64 {
-        (self.unread + due.saturating_sub(self.due_then)).saturating_sub(self.read_since)
-    }
-
-    /// Events that are due and neither acknowledged, dead nor dropped.
-    pub fn lag(&self, due: u64) -> u64 {
-        self.lanes.of_cursor() as u64 + self.unread(due)
     }
 
     /// Sends these events again for a job. Those that wait to be sent anyway, or have not been read, are left out: they
@@ -464,7 +427,10 @@ impl Sink {
 
     /// A job has sent everything in these ranges, which were dropped when it began; others may be dropped by now.
     pub fn healed(&mut self, sent: &Ranges, events: u64) {
-        sent.iter().for_each(|(from, to)| self.progress.dropped.remove(from, to));
+        for (from, to) in sent.iter() {
+            self.progress.dropped.remove(from, to);
+            self.progress.lost.remove(from, to);
+        }
         let open = &mut self.progress.counters.dropped_open;
         // Where ranges were joined the count is not exact, but it is zero only when nothing is left.
         *open = if self.progress.dropped.is_empty() { 0 } else { open.saturating_sub(events).max(1) };

@@ -38,6 +38,9 @@ pub struct SinkStatus {
     pub backs_off_until: Option<Instant>,
     pub last_error: Option<String>,
     pub last_success: Option<Instant>,
+    /// Records that were archived or deleted before their events were read: the first of each range, and the one after
+    /// it.
+    pub lost_records: Vec<(u64, u64)>,
     /// Why the sink began again where it was created, if it did.
     pub restarted: Option<String>,
     /// Why events cannot be read from the journal, if they cannot.
@@ -68,6 +71,7 @@ impl SinkStatus {
             backs_off_until: sink.backs_off_until(),
             last_error: sink.last_error().map(str::to_owned),
             last_success: sink.last_success(),
+            lost_records: sink.lost_records(),
             restarted: None,
             source_error: None,
         }

@@ -232,7 +232,7 @@ impl Store {
     /// What is stored for a sink. `None` if nothing is.
     pub fn load_sink(&self, sink: SinkId) -> Result<Option<Stored>, Damaged> {
         let Some(progress) = self.numbered::<Progress>(PROGRESS, sink)? else { return Ok(None) };
-        if !progress.done.is_sound() || !progress.dropped.is_sound() {
+        if !progress.done.is_sound() || !progress.dropped.is_sound() || !progress.lost.is_sound() {
             return Err(Damaged("the progress of a sink"));
         }
         let letters = self.dead_letters(sink, Place::default(), usize::MAX)?;
@@ -289,6 +289,14 @@ impl Store {
             }
         }
         write.commit().map_err(failed)
+    }
+
+    /// The sinks of which something is stored.
+    pub fn sinks(&self) -> Result<Vec<SinkId>, StoreError> {
+        let read = self.database.begin_read().map_err(failed)?;
+        let progress = read.open_table(PROGRESS).map_err(failed)?;
+        let all = progress.iter().map_err(failed)?;
+        all.map(|entry| Ok(SinkId(entry.map_err(failed)?.0.value()))).collect()
     }
 
     /// Forgets a sink.

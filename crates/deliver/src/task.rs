@@ -28,7 +28,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// The longest time that a task sleeps.
 const SLEEP_MAX: Duration = Duration::from_secs(300);
 
-struct Read {
+/// What was read: events, or only how many there are.
+enum Read {
+    Events(Events),
+    Count { events: u64, known: Known },
+}
+
+struct Events {
     messages: Vec<Message>,
     from: u64,
     next: u64,
@@ -60,12 +66,14 @@ struct Task {
     /// When it was read last, and when it may be read again.
     read_last: Moment,
     read_after: Moment,
+    /// When what is due may be counted again.
+    count_after: Moment,
     random: fastrand::Rng,
 }
 
 pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
     let (read_last, random) = (Moment::now(), fastrand::Rng::new());
-    let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, random };
+    let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, count_after: read_last, random };
     count(&task.shared, &task.running).await;
     task.run().await;
     task.running.ended.store(true, Ordering::SeqCst);
@@ -73,20 +81,30 @@ pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
 }
 
 /// Counts what is due to a sink. Until that is known, the lag is too small.
-pub(crate) async fn count(shared: &Shared, running: &Running) {
+pub(crate) async fn count(shared: &Arc<Shared>, running: &Running) {
     let cursor = lock(&running.sink).cursor().sequence;
-    let (source, spec) = (Arc::clone(&shared.source), running.spec.clone());
-    let Ok(_permit) = shared.readers.acquire().await else { return };
-    let known = Known::now(shared, &spec);
-    let count = move || source.count(&spec, cursor, known.head);
-    match tokio::task::spawn_blocking(count).await {
-        Ok(Ok(unread)) => {
-            running.counted_from.store(known.head, Ordering::SeqCst);
-            lock(&running.sink).set_unread(unread, known.due);
-        }
-        Ok(Err(error)) => cannot_read(running, &error),
-        Err(_) => {}
+    match count_from(Arc::clone(shared), running.spec.clone(), cursor).await {
+        Ok(Read::Count { events, known }) => counted(running, events, known),
+        Ok(Read::Events(_)) => {}
+        Err(error) => cannot_read(running, &error),
     }
+}
+
+fn counted(running: &Running, events: u64, known: Known) {
+    running.counted_from.store(known.head, Ordering::SeqCst);
+    lock(&running.sink).counted(events, known.head, known.due);
+}
+
+/// Counts what is due from a record on, on a thread that may block.
+async fn count_from(shared: Arc<Shared>, spec: SinkSpec, from: u64) -> Result<Read, SourceError> {
+    let closed = |_| SourceError::Later("the service stops".to_owned());
+    let _permit = shared.readers.acquire().await.map_err(closed)?;
+    let counter = Arc::clone(&shared);
+    let count = move || {
+        let known = Known::now(&counter, &spec);
+        Ok(Read::Count { events: counter.source.count(&spec, from.min(known.head), known.head)?, known })
+    };
+    tokio::task::spawn_blocking(count).await.unwrap_or_else(|error| Err(SourceError::Later(error.to_string())))
 }
 
 fn cannot_read(running: &Running, error: &SourceError) {
@@ -102,19 +120,19 @@ async fn send(shared: Arc<Shared>, running: Arc<Running>, message: Arc<Message>,
 
 /// Reads a page, on a thread that may block.
 async fn read(shared: Arc<Shared>, spec: SinkSpec, from: u64, most: usize) -> Result<Read, SourceError> {
-    let closed = |_| SourceError("the service stops".to_owned());
+    let closed = |_| SourceError::Later("the service stops".to_owned());
     let _permit = shared.readers.acquire().await.map_err(closed)?;
     let reader = Arc::clone(&shared);
     let read = move || {
         let known = Known::now(&reader, &spec);
         let page = reader.source.read(&spec, from, most)?;
         if page.next <= from {
-            return Err(SourceError(format!("nothing was read at record {from}")));
+            return Err(SourceError::Later(format!("nothing was read at record {from}")));
         }
         let messages = page.events.into_iter().map(|event| Message::new(event, &reader.origin)).collect();
-        Ok(Read { messages, from, next: page.next, overcounted: page.overcounted, known })
+        Ok(Read::Events(Events { messages, from, next: page.next, overcounted: page.overcounted, known }))
     };
-    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(SourceError(error.to_string())))
+    tokio::task::spawn_blocking(read).await.unwrap_or_else(|error| Err(SourceError::Later(error.to_string())))
 }
 
 impl Task {
@@ -164,6 +182,15 @@ impl Task {
         if self.reading.is_some() {
             return None;
         }
+        if self.shared.limits.on_overflow == OnOverflow::Drop
+            && self.count_after <= Moment::now()
+            && let due = self.shared.source.due(&self.running.spec)
+            && let Some(from) = lock(&self.running.sink).wants_count(due)
+        {
+            self.count_after = Moment::now() + LOOK_EVERY;
+            self.reading = Some(Box::pin(count_from(Arc::clone(&self.shared), self.running.spec.clone(), from)));
+            return None;
+        }
         let (from, room) = {
             let mut sink = lock(&self.running.sink);
             sink.share(self.shared.memory_share());
@@ -193,7 +220,8 @@ impl Task {
         self.read_last = Moment::now();
         self.read_after = self.read_last;
         match page {
-            Ok(Read { messages, from, next, overcounted, known }) => {
+            Ok(Read::Count { events, known }) => counted(&self.running, events, known),
+            Ok(Read::Events(Events { messages, from, next, overcounted, known })) => {
                 *lock(&self.running.source_error) = None;
                 let is_small = messages.len() < SMALL_PAGE;
                 {
@@ -213,6 +241,18 @@ impl Task {
                     self.running.due_read.store(NEVER, Ordering::SeqCst);
                 }
             }
+            Err(SourceError::Gone { until }) => {
+                let from = lock(&self.running.sink).lost(until);
+                let (sink, name) = (self.running.spec.id.0, &self.running.spec.name);
+                tracing::warn!(
+                    sink,
+                    name,
+                    from,
+                    until,
+                    "records were archived or deleted before a webhook had their events; it goes on after them"
+                );
+                self.running.due_read.store(NEVER, Ordering::SeqCst);
+            }
             Err(error) => {
                 cannot_read(&self.running, &error);
                 self.running.due_read.store(NEVER, Ordering::SeqCst);
@@ -229,8 +269,7 @@ impl Task {
 
     fn drop_excess(&self) {
         if self.shared.limits.on_overflow == OnOverflow::Drop {
-            let due = self.shared.source.due(&self.running.spec);
-            let dropped = lock(&self.running.sink).drop_excess(due);
+            let dropped = lock(&self.running.sink).drop_excess();
             if dropped > 0 {
                 let (sink, name) = (self.running.spec.id.0, &self.running.spec.name);
                 tracing::warn!(sink, name, dropped, "events were skipped; `reconcile` sends them");

@@ -8,7 +8,7 @@ use crate::signature::Signer;
 use leasehold_journal::private_file;
 use leasehold_model::{Instant, Span};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{ErrorKind, Read};
@@ -149,6 +149,21 @@ impl WebhookSecrets {
         })
     }
 
+    /// Removes the secrets of all other sinks. Durable when it returns. Returns of how many.
+    pub fn keep_only(&self, ids: &BTreeSet<SinkId>) -> Result<usize, WebhookSecretsError> {
+        let gone = {
+            let sinks = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+            sinks.keys().filter(|sink| !ids.contains(sink)).count()
+        };
+        if gone > 0 {
+            self.change(|sinks| {
+                sinks.retain(|sink, _| ids.contains(sink));
+                Ok(())
+            })?;
+        }
+        Ok(gone)
+    }
+
     /// What signs for the sink now, the newest first.
     pub fn signers(&self, sink: SinkId, now: Instant) -> Vec<Signer> {
         let sinks = self.sinks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -227,6 +242,13 @@ mod tests {
         }
         let more = secrets.rotate(sink, SignatureKind::Hmac, later, OVERLAP);
         assert_eq!(more.err(), Some(WebhookSecretsError::TooMany));
+        // Those of sinks that are not there any more end with them.
+        let other = SinkId(8);
+        secrets.rotate(other, SignatureKind::Hmac, later, OVERLAP).expect("written");
+        assert_eq!(secrets.keep_only(&BTreeSet::from([sink, SinkId(9)])), Ok(1));
+        let read = WebhookSecrets::load(&path).expect("read");
+        assert_eq!((read.signers(other, later).len(), read.signers(sink, later).len()), (0, SECRETS_MAX));
+        assert_eq!(secrets.keep_only(&BTreeSet::from([sink])), Ok(0));
         secrets.remove(sink).expect("written");
         assert!(WebhookSecrets::load(&path).expect("read").signers(sink, later).is_empty());
         assert!(!fs::read_to_string(&path).expect("read").contains("whsec_"));

@@ -67,6 +67,16 @@ impl DeliveryHook {
         Some(sinks.iter().filter(|sink| sink.enabled).map(|sink| sink.cursor.sequence).min())
     }
 
+    /// How many events became due to webhooks that are enabled, by what they chose.
+    fn chosen(&self) -> rate::Chosen {
+        let specs = self.running.get().map(Deliveries::specs).unwrap_or_default();
+        let of = |spec: SinkSpec| {
+            let kinds = made::Kinds::named_by(&spec.events);
+            ((spec.tenant, kinds), self.counts.due(spec.tenant, kinds))
+        };
+        specs.into_iter().filter(|spec| spec.enabled).map(of).collect()
+    }
+
     pub(crate) fn batch_done(&self) {
         if let Some(running) = self.running.get() {
             running.wake();
@@ -156,13 +166,13 @@ impl DeliveryService {
 
     /// Events that become due per minute.
     pub(crate) fn events_per_minute(&self, now: Instant) -> Rate {
-        let due = self.hook.counts.total();
-        self.rate.lock().unwrap_or_else(PoisonError::into_inner).measure(now, due)
+        let (due, chosen) = (self.hook.counts.total(), self.hook.chosen());
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner).measure(now, due, &chosen)
     }
 
     fn note_rate(&self, now: Instant) {
-        let due = self.hook.counts.total();
-        self.rate.lock().unwrap_or_else(PoisonError::into_inner).note(now, due);
+        let (due, chosen) = (self.hook.counts.total(), self.hook.chosen());
+        self.rate.lock().unwrap_or_else(PoisonError::into_inner).note(now, due, chosen);
     }
 
     /// The token of the accounting system, if one is configured.
@@ -179,13 +189,12 @@ impl DeliveryService {
 
     fn limits(&self) -> Limits {
         Limits {
-            buffer_size: self.config.buffer_size as usize,
             disk_buffer_max_events: self.config.disk_buffer_max_events,
             on_overflow: match self.config.on_overflow {
                 config::OnOverflow::Alert => OnOverflow::Alert,
                 config::OnOverflow::Drop => OnOverflow::Drop,
             },
-            ..Limits::default()
+            ..Limits::for_events(self.config.buffer_size as usize)
         }
     }
 
@@ -228,6 +237,7 @@ impl DeliveryService {
         let webhook = webhook.map_err(|error| error.to_string())?;
         let (store, opened) =
             Store::open(&self.data.join("deliveries.redb"), &self.key).map_err(|error| error.to_string())?;
+        self.forget_deleted(app, &secrets, &store);
         let (source, disabled) = (Arc::downgrade(app), Arc::downgrade(app));
         let deliveries = Deliveries::start(Parts {
             source: Arc::new(JournalEvents { app: source, counts: Arc::clone(&self.hook.counts) }),
@@ -240,11 +250,27 @@ impl DeliveryService {
             on_disabled: Arc::new(move |sink| disable(&disabled, sink)),
             runtime,
         });
-        self.note_rate(app.time());
         let _ = self.secrets.set(secrets);
         let _ = self.hook.running.set(deliveries);
         self.sync(app);
         Ok(())
+    }
+
+    /// Removes what is left of webhooks that were deleted while deliveries did not run, or just before a crash. No
+    /// webhook can be made yet.
+    fn forget_deleted(&self, app: &App, secrets: &WebhookSecrets, store: &Store) {
+        let ids: BTreeSet<SinkId> = app.now.read(|state| state.sinks().map(|sink| spec(sink).id).collect());
+        match secrets.keep_only(&ids) {
+            Ok(0) => {}
+            Ok(webhooks) => tracing::info!(webhooks, "the secrets of deleted webhooks were removed"),
+            Err(error) => tracing::warn!(%error, "the secrets of deleted webhooks are still in their file"),
+        }
+        let stored = store.sinks().unwrap_or_default();
+        for gone in stored.into_iter().filter(|sink| !ids.contains(sink)) {
+            if let Err(error) = store.forget(gone) {
+                tracing::warn!(sink = gone.0, %error, "the progress of a deleted webhook is left in the file");
+            }
+        }
     }
 
     /// Makes the running webhooks those of the journal.
@@ -272,6 +298,7 @@ impl DeliveryService {
                 tracing::error!(sink = number.0, %error, "a webhook cannot be served");
             }
         }
+        self.note_rate(app.time());
     }
 
     /// Ends all deliveries, and writes how far they came.

@@ -168,7 +168,7 @@ pub(crate) fn detail(
         allocation: allocation(app, state, books, story),
         waiting: None,
         exit_status: story.over.and_then(|over| over.exit_status),
-        storage_written: story.over.and_then(|over| over.storage_written),
+        storage_written: story.over.and_then(|over| over.known_written()),
         attempts: attempts.collect::<Result<_, _>>()?,
     })
 }

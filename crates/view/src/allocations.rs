@@ -36,11 +36,11 @@ pub(super) fn show<'a>(shown: Object<'a>, directory: &'a Directory, record: &Rec
         Body::AllocationRequeued(body) => of(shown, body.allocation).field("end", body.end.word()),
         Body::AllocationCompleted(body) => of(shown, body.allocation)
             .field("exit_status", body.exit_status)
-            .count("storage_written", body.storage_written),
+            .known_count("storage_written", body.storage_written),
         Body::AllocationFailed(body) => of(shown, body.allocation)
             .field("end", body.end.word())
             .field("exit_status", body.exit_status)
-            .count("storage_written", body.storage_written),
+            .known_count("storage_written", body.storage_written),
         Body::AllocationCancelled(body) => of(shown, body.allocation),
         Body::AllocationHoldSet(body) => {
             let shown = of(shown, body.allocation).field("by_operator", body.by_operator);

@@ -92,6 +92,11 @@ impl<'a> Object<'a> {
         self
     }
 
+    /// A number of which zero says that nothing is known: records have no other way to say it.
+    pub(super) fn known_count(self, key: &str, n: u64) -> Self {
+        self.field(key, if n == 0 { Value::Null } else { count(n) })
+    }
+
     pub(super) fn count(self, key: &str, n: u64) -> Self {
         self.field(key, count(n))
     }

@@ -23,6 +23,10 @@ impl Sink {
     pub fn dropped(&self) -> &Ranges {
         &self.progress.dropped
     }
+    /// Records that were not at hand when they should have been read: the first of each range, and the one after it.
+    pub fn lost_records(&self) -> Vec<(u64, u64)> {
+        self.progress.lost.iter().map(|(from, to)| (from.sequence, to.sequence)).collect()
+    }
     pub fn dead(&self) -> &BTreeSet<Place> {
         &self.dead
     }
@@ -59,6 +63,6 @@ impl Sink {
         self.last_error.as_deref()
     }
     pub fn last_success(&self) -> Option<Instant> {
-        self.last_success
+        self.progress.last_success_ns.map(Instant)
     }
 }

@@ -331,3 +331,31 @@ fn memory_stays_flat_over_a_million_undelivered_events() {
     let (events, bytes) = world.most_in_memory;
     assert!(events <= 10_000 && bytes <= 9 << 20, "{events} events and {bytes} bytes in memory");
 }
+
+/// A larger `buffer_size` holds more events, also where they are larger than most.
+#[test]
+fn a_raised_buffer_size_holds_that_many_events() {
+    let mut world = World::new(Limits::for_events(30_000), 22);
+    world.mood = Mood::Down;
+    let key = "k".repeat(500);
+    (0..40_000).for_each(|_| world.seal(&[&key]));
+    world.pass(SECOND);
+    let (events, bytes) = world.sink.in_memory();
+    assert!(bytes > 30_000 * 1_000, "{bytes} bytes");
+    assert_eq!(events, 30_000);
+    assert!(Limits::for_events(1_000_000).memory_bytes() >= 1_000_000_000, "one webhook may have all of its memory");
+}
+
+/// An error is shown until an attempt succeeds, not for ever.
+#[test]
+fn a_success_ends_the_last_error() {
+    let mut world = World::new(small(), 21);
+    world.mood = Mood::Status(500);
+    seal(&mut world, 3, 3);
+    world.pass(Span::from_secs(60));
+    assert_eq!(world.sink.last_error(), Some("the endpoint answered 500"));
+    world.mood = Mood::Up;
+    world.drain(HOUR);
+    assert_eq!(world.sink.last_error(), None);
+    assert!(world.sink.last_success().is_some());
+}

@@ -105,6 +105,8 @@ async fn events_are_delivered_and_progress_survives_a_stop() {
     drop(world);
     let world = start(&path, &source, &script, Limits::default());
     world.deliveries.put(spec(1, "https://a/")).expect("added");
+    let status = world.status();
+    assert!(status.last_success.is_some() && status.last_error.is_none(), "it is known to be well: {status:?}");
     world.seal(1, 1);
     world.drained().await;
     assert_eq!(*script.requests.lock().expect("sound"), 3_011, "nothing is sent twice after a clean stop");
@@ -387,6 +389,65 @@ async fn what_is_counted_too_often_does_not_add_up() {
         world.drained().await;
     }
     assert_eq!((world.status().counters.dropped, world.received().len()), (0, 200));
+}
+
+/// Records are deleted while a webhook is disabled: enabled again, it says which, goes on after them, and sends the rest.
+/// A job says what it could not read, and sends it once it is brought back.
+#[tokio::test(start_paused = true)]
+async fn a_sink_goes_on_after_records_that_are_gone() {
+    let (_folder, path) = folder();
+    let (source, script) = (memory(), Arc::<Script>::default());
+    let world = start(&path, &source, &script, Limits::default());
+    script.by_id.lock().expect("sound").insert("evt_3_0".to_owned(), 400);
+    world.deliveries.put(spec(1, "https://a/")).expect("added");
+    world.seal(10, 5);
+    world.drained().await;
+    let mut off = spec(1, "https://a/");
+    off.enabled = false;
+    world.deliveries.put(off).expect("changed");
+    world.seal(90, 5);
+    source.begins.store(60, Ordering::SeqCst);
+    world.deliveries.put(spec(1, "https://a/")).expect("enabled");
+    world.drained().await;
+    let status = world.status();
+    assert_eq!((status.lost_records, status.source_error), (vec![(10, 60)], None));
+    assert_eq!((world.received().len(), status.counters.dropped_open), (49, 1));
+
+    script.by_id.lock().expect("sound").clear();
+    let none = world.deliveries.retry(ONE, Which::All, |_| {}).await.expect("it ends");
+    assert_eq!((none.sent, none.unreadable), (0, vec![(3, 4)]));
+    let replay = world.deliveries.replay(ONE, 5, |_| {}).await.expect("it ends");
+    assert_eq!((replay.delivered, replay.unreadable), (40, vec![(5, 60)]));
+    let all = (at(0), at(100));
+    assert_eq!(world.deliveries.plan(ONE, all.0, all.1).await.expect("counted").pending, 0);
+    source.begins.store(0, Ordering::SeqCst);
+    let plan = world.deliveries.plan(ONE, all.0, all.1).await.expect("counted");
+    assert_eq!((plan.due, plan.acknowledged, plan.dead, plan.dropped), (100, 49, 1, 50));
+    let back = world.deliveries.reconcile(ONE, all.0, all.1, |_| {}).await.expect("sent");
+    assert_eq!((back.delivered, back.unreadable), (51, vec![]));
+    let status = world.status();
+    assert_eq!((status.lost_records, status.counters.dropped_open, world.received().len()), (vec![], 0, 100));
+}
+
+/// Nothing is dropped because of events that turn out not to be due, however many of them have not been read.
+#[tokio::test(start_paused = true)]
+async fn only_what_was_counted_in_the_journal_is_dropped() {
+    let (_folder, path) = folder();
+    let (source, script) = (memory(), Arc::<Script>::default());
+    *script.otherwise.lock().expect("sound") = Some(answered(500));
+    let limits =
+        Limits { buffer_size: 10, disk_buffer_max_events: 50, on_overflow: OnOverflow::Drop, ..Limits::default() };
+    let world = start(&path, &source, &script, limits);
+    world.deliveries.put(spec(1, "https://a/")).expect("added");
+    world.drained().await;
+    source.miscounted.store(1_000, Ordering::SeqCst);
+    world.seal(40, 40);
+    world.until(|status| status.in_memory_events == 10 && status.lag_events == 40).await;
+    assert_eq!(world.status().counters.dropped, 0);
+    world.seal(30, 30);
+    world.until(|status| status.counters.dropped > 0).await;
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!((world.status().counters.dropped, world.status().lag_events), (20, 50));
 }
 
 /// A thousand sinks with a backlog need about as much memory as one may have, not a thousand times as much.

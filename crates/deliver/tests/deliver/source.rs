@@ -16,6 +16,8 @@ pub(crate) const START: u64 = 1_770_000_000;
 pub(crate) struct Memory {
     pub(crate) records: Mutex<Vec<Vec<String>>>,
     pub(crate) fails: Mutex<bool>,
+    /// The records before this one were deleted.
+    pub(crate) begins: AtomicU64,
     /// Events that are counted as due although they are not, or, below zero, that are not counted yet.
     pub(crate) miscounted: AtomicI64,
     /// How often the counter was asked.
@@ -47,7 +49,11 @@ impl Source for Memory {
     }
     fn read(&self, _: &SinkSpec, from: u64, most: usize) -> Result<Page, SourceError> {
         if *self.fails.lock().expect("sound") {
-            return Err(SourceError("the disk is away".to_owned()));
+            return Err(SourceError::Later("the disk is away".to_owned()));
+        }
+        let begins = self.begins.load(Ordering::SeqCst);
+        if from < begins {
+            return Err(SourceError::Gone { until: begins });
         }
         let records = self.records.lock().expect("sound");
         let mut page = Page { events: Vec::new(), next: from, overcounted: 0 };
@@ -61,6 +67,7 @@ impl Source for Memory {
         Ok(page)
     }
     fn count(&self, _: &SinkSpec, from: u64, to: u64) -> Result<u64, SourceError> {
+        let from = from.max(self.begins.load(Ordering::SeqCst)).min(to);
         let range = usize::try_from(from).expect("small")..usize::try_from(to).expect("small");
         Ok(self.records.lock().expect("sound")[range].iter().map(|keys| keys.len() as u64).sum())
     }

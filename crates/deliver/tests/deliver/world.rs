@@ -160,7 +160,11 @@ impl World {
             let (events, bytes) = self.sink.in_memory();
             self.most_in_memory = (self.most_in_memory.0.max(events), self.most_in_memory.1.max(bytes));
         }
-        if self.sink.drop_excess(self.due) > 0 {
+        if let Some(from) = self.sink.wants_count(self.due) {
+            let events = self.places(from, head).len() as u64;
+            self.sink.counted(events, head, self.due);
+        }
+        if self.sink.drop_excess() > 0 {
             self.read();
         }
     }
@@ -311,7 +315,7 @@ impl World {
         let progress = self.disk.progress.clone().unwrap_or_default();
         let unread = self.places(progress.cursor.sequence, self.journal.len() as u64).into_iter();
         let unread = unread.filter(|place| *place >= progress.cursor).count() as u64;
-        self.sink.set_unread(unread, self.due);
+        self.sink.counted(unread, self.journal.len() as u64, self.due);
     }
 
     /// Dead and dropped events.

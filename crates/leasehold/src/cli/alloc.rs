@@ -227,7 +227,7 @@ pub(crate) struct CompleteArgs {
     /// Exit status of the work; above zero means that it failed [default: none, the work succeeded]
     #[arg(long, value_name = "N")]
     pub(crate) exit_status: Option<u32>,
-    /// Bytes that it wrote to storage
+    /// Bytes that it wrote to storage; 0 is the same as leaving it out: it is not known
     #[arg(long, value_name = "N")]
     pub(crate) storage_written: Option<u64>,
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `leasehold admin accounting …`.
 
-use super::deliveries::{not_acknowledged, style};
+use super::deliveries::{not_acknowledged, style, unreadable};
 use super::delivery_job::{Ended, follow, goes_on};
 use super::details::or_dash;
 use super::failure::{Failed, plain};
@@ -114,7 +114,7 @@ fn notes(one: &DeliveryStatus) -> Vec<String> {
 
 /// The rule of thumb is: events per minute, times the minutes of an outage that memory is to cover.
 fn advice(advice: &DeliveryAdvice) -> Vec<String> {
-    let (rate, size) = (advice.events_per_minute, thousands(u64::from(advice.buffer_size)));
+    let (rate, size) = (advice.busiest_webhook_events_per_minute, thousands(u64::from(advice.buffer_size)));
     let mut said = Vec::new();
     match advice.minutes_in_memory {
         None => said.push(format!(
@@ -124,12 +124,13 @@ fn advice(advice: &DeliveryAdvice) -> Vec<String> {
         Some(minutes) => {
             let covered = span(Span::from_secs(minutes.saturating_mul(60)));
             said.push(format!(
-                "accounting.buffer_size is {size} and covers an outage of {covered}, at {} per minute.",
+                "accounting.buffer_size is {size} and covers an outage of {covered}, at {} per minute for the busiest \
+                 webhook.",
                 counted(rate, "event")
             ));
             said.push(format!(
-                "For an outage of two hours it would have to be {} (events per minute x minutes of outage). Events that \
-                 do not fit are read from the journal again; none is lost.",
+                "For an outage of two hours it would have to be {} (events per minute x minutes of outage, at most \
+                 1,000,000). Events that do not fit are read from the journal again; none is lost.",
                 thousands(advice.buffer_size_for_two_hours)
             ));
         }
@@ -315,6 +316,7 @@ fn tell(session: &Session, time: &ReconcileDeliveries, all: &[Reconciled]) -> Re
                 continue;
             }
         };
+        unreadable(&one.name, &result.unreadable);
         missing += result.dead + result.dropped;
         let mut cells = vec![one.name.clone()];
         cells.extend([result.due, result.acknowledged, result.pending, result.dead, result.dropped].map(thousands));
@@ -357,6 +359,7 @@ mod tests {
     fn of(events_per_minute: u64) -> DeliveryAdvice {
         DeliveryAdvice {
             events_per_minute,
+            busiest_webhook_events_per_minute: events_per_minute,
             accounting_events_per_minute: events_per_minute,
             measured_over: Ttl(Span::from_secs(3_600)),
             buffer_size: 10_000,

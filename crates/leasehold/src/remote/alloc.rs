@@ -307,7 +307,7 @@ fn details(session: &Session, detail: &AllocationDetail, classes: &Classes) -> D
         .maybe("grace ends", revoked.map(|revoked| deadline(revoked.grace_ends_at)))
         .maybe("ended", allocation.ended_at.map(deadline))
         .maybe("exit status", detail.exit_status)
-        .maybe("storage written", detail.storage_written.filter(|bytes| *bytes > 0).map(numbers::bytes))
+        .maybe("storage written", detail.storage_written.map(numbers::bytes))
 }
 
 fn one(session: &Session, detail: &AllocationDetail, classes: &Classes) -> String {

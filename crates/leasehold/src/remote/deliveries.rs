@@ -11,9 +11,11 @@ use crate::numbers::{counted, thousands};
 use crate::output::{print, print_json};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
-use crate::term::Style;
+use crate::term::{self, Style};
 use crate::time_format::{distance, now};
-use leasehold_api::{DeliveriesSent, DeliveryJobState, DeliveryStatus, ReplayDeliveries, RetryDeliveries};
+use leasehold_api::{
+    DeliveriesSent, DeliveryJobState, DeliveryStatus, ReplayDeliveries, RetryDeliveries, UnreadableRecords,
+};
 
 pub(super) async fn run(session: &Session, command: DeliveriesCommand) -> Result<(), Failed> {
     let client = &session.client;
@@ -108,7 +110,17 @@ fn told(session: &Session, of: &WebhookArgs, ended: Ended) -> Result<(), Failed>
         let acknowledged = if result.failed == 0 { "all".to_owned() } else { thousands(result.delivered) };
         print(&format!("{} sent, {acknowledged} acknowledged\n", counted(result.sent, "event")))?;
     }
+    unreadable(&of.webhook, &result.unreadable);
     not_acknowledged(result.failed, of)
+}
+
+/// Says which events could not be sent because their records are not at hand.
+pub(super) fn unreadable(webhook: &str, records: &[UnreadableRecords]) {
+    for UnreadableRecords { first, last } in records {
+        term::say(&format!(
+            "leasehold: {webhook}: records {first} to {last} were archived or deleted, so their events were not sent\n"
+        ));
+    }
 }
 
 /// An error if some of what was sent was not acknowledged.

@@ -298,7 +298,7 @@ fn long_work_is_followed_or_left_alone() {
     let output = following.wait_with_output().expect("it ends");
     assert!(output.status.success(), "{output:?}");
     let sent: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(sent, json!({ "sent": 1, "delivered": 1, "failed": 0 }));
+    assert_eq!(sent, json!({ "sent": 1, "delivered": 1, "failed": 0, "unreadable": [] }));
     assert_eq!(String::from_utf8_lossy(&output.stderr), "", "nothing is drawn without a terminal");
     daemon.stop();
 }

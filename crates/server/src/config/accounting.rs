@@ -5,6 +5,9 @@ use leasehold_deliver::{SecretError, SecretRef, VaultAuth, VaultConfig};
 use serde::Deserialize;
 use std::path::PathBuf;
 
+/// The most events of one sink in memory.
+pub const BUFFER_SIZE_MAX: u32 = 1_000_000;
+
 /// How events are delivered.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]

@@ -113,6 +113,17 @@ impl Payloads<'_> {
         Ok(rows)
     }
 
+    /// The leases in a pool of the last attempt that had any there.
+    fn last_rows(&self, story: &Story, pool: Option<PoolNo>) -> Result<Vec<Row>, Unknown> {
+        for attempt in story.attempts.iter().rev() {
+            let rows = self.rows([attempt].into_iter(), pool)?;
+            if !rows.is_empty() {
+                return Ok(rows);
+            }
+        }
+        Ok(Vec::new())
+    }
+
     fn story(&self, allocation: AllocationNo) -> Result<&Story, Unknown> {
         self.gathered.story(allocation)
     }
@@ -221,8 +232,26 @@ impl Payloads<'_> {
     }
 
     pub(super) fn completed(&self, record: &Record, work: Work) -> Result<Value, Unknown> {
-        let at = record.effective_at;
-        let (data, rows, times) = match work {
+        Ok(self.ended(work, record.effective_at, record.effective_at)?.into())
+    }
+
+    /// What an allocation used, after its end was found to be earlier than `allocation.completed` said. The record takes
+    /// effect when the lost node was last seen; what ran on other nodes may have ended later.
+    pub(super) fn corrected(&self, record: &Record, work: Work) -> Result<Value, Unknown> {
+        let rows = match work {
+            Work::Lease(lease) => vec![self.gathered.lease(lease)?.clone()],
+            Work::Allocation(allocation, pool) => self.rows(self.story(allocation)?.attempts.iter(), pool)?,
+        };
+        let last = rows.iter().map(|row| row.held.to).max().unwrap_or(record.effective_at);
+        let mut data = self.ended(work, last, record.stamp)?;
+        data.insert("node_last_seen_at".into(), record.effective_at.to_string().into());
+        data.insert("corrected_at".into(), record.stamp.to_string().into());
+        Ok(data.into())
+    }
+
+    /// What ended at `at`. What is held beyond `known` counts up to then.
+    fn ended(&self, work: Work, at: Instant, known: Instant) -> Result<Map<String, Value>, Unknown> {
+        let (mut data, rows, last, times) = match work {
             Work::Lease(lease) => {
                 let row = self.gathered.lease(lease)?.clone();
                 let mut data = self.of_lease(&row);
@@ -231,7 +260,7 @@ impl Payloads<'_> {
                 data.insert("exit_status".into(), Value::Null);
                 data.insert("storage_bytes_written".into(), Value::Null);
                 let times = vec![(row.held.from, row.held.to)];
-                (data, vec![row], times)
+                (data, vec![row.clone()], vec![row], times)
             }
             Work::Allocation(allocation, pool) => {
                 let story = self.story(allocation)?;
@@ -240,22 +269,22 @@ impl Payloads<'_> {
                 data.insert("state".into(), story.outline.state.word().into());
                 data.insert("end".into(), over.and_then(|over| over.end).map(|end| end.word()).into());
                 data.insert("exit_status".into(), over.and_then(|over| over.exit_status).into());
-                let written = over.and_then(|over| over.storage_written).map(|bytes| bytes.to_string());
+                let written = over.and_then(|over| over.known_written()).map(|bytes| bytes.to_string());
                 data.insert("storage_bytes_written".into(), written.into());
                 let end = |attempt: &Attempt| attempt.ended_at.map_or(at, |ended| ended.min(at));
                 let times = story.attempts.iter().map(|attempt| (attempt.placed_at, end(attempt))).collect();
-                (data, self.rows(story.attempts.iter(), pool)?, times)
+                (data, self.rows(story.attempts.iter(), pool)?, self.last_rows(story, pool)?, times)
             }
         };
-        let mut data = data;
         let ran = times.iter().map(|(from, to)| u128::from(to.0.saturating_sub(from.0))).sum();
         data.insert("attempts".into(), times.len().into());
         data.insert("started_at".into(), times.first().map(|(from, _)| from.to_string()).into());
-        data.insert("ended_at".into(), record.effective_at.to_string().into());
+        data.insert("ended_at".into(), at.to_string().into());
         data.insert("duration_seconds".into(), seconds(ran).into());
-        data.insert("resources".into(), self.resources(&rows));
-        data.extend(self.used(&rows, at));
-        Ok(data.into())
+        // An attempt takes the place of the one before: what was held at a time is not the sum of them.
+        data.insert("resources".into(), self.resources(&last));
+        data.extend(self.used(&rows, known));
+        Ok(data)
     }
 
     pub(super) fn checkpointed(&self, record: &Record, of: AllocationNo) -> Result<Option<Value>, Unknown> {
@@ -277,12 +306,11 @@ impl Payloads<'_> {
         if let Value::Object(map) = value { map } else { Map::new() }
     }
 
-    pub(super) fn claimed(&self, record: &Record) -> Option<Value> {
+    pub(super) fn claimed(&self, record: &Record, node: NodeNo) -> Option<Value> {
         let Body::NodesClaimed(claimed) = &record.body else { return None };
         let mut data = self.claimer(record);
-        let nodes = claimed.nodes.0.iter().map(|node| self.known().node(*node)).collect::<Vec<_>>();
-        data.insert("nodes".into(), nodes.into());
-        data.insert("node_ids".into(), claimed.nodes.0.iter().map(|node| node.0).collect::<Vec<_>>().into());
+        data.insert("nodes".into(), vec![self.known().node(node)].into());
+        data.insert("node_ids".into(), vec![node.0].into());
         data.insert("claim".into(), record.sequence.into());
         data.insert("claimed_at".into(), record.effective_at.to_string().into());
         data.insert("until".into(), claimed.until.map(|until| until.to_string()).into());

@@ -127,4 +127,18 @@ impl Facts for Gathered {
         }
         Ok(pools.into_iter().collect())
     }
+
+    fn pools_ended_before(
+        &self,
+        allocation: AllocationNo,
+        leases: &[LeaseNo],
+        sequence: u64,
+    ) -> Result<Vec<PoolNo>, Unknown> {
+        // While it goes on, what is corrected becomes part of what its end says.
+        if self.story(allocation)?.over.is_none_or(|over| over.sequence >= sequence) {
+            return Ok(Vec::new());
+        }
+        let pools: Result<BTreeSet<_>, _> = leases.iter().map(|lease| Ok(self.lease(*lease)?.pool)).collect();
+        Ok(pools?.into_iter().collect())
+    }
 }

@@ -3,7 +3,7 @@
 use crate::record_leases::touched;
 use leasehold_api::event_type::{EVENT_TYPES, EventAbout};
 use leasehold_model::body::{BelongsTo, Body, Leases};
-use leasehold_model::{AllocationNo, LeaseNo, PoolNo, Record};
+use leasehold_model::{AllocationNo, LeaseNo, NodeNo, PoolNo, Record};
 use std::sync::LazyLock;
 
 /// What an event is about.
@@ -14,8 +14,9 @@ pub(super) enum About {
     Record,
     Started(Work),
     Completed(Work),
+    Corrected(Work),
     Checkpointed(AllocationNo),
-    NodesClaimed,
+    NodeClaimed(NodeNo),
     NodeReleased,
     QuotaUpdated,
 }
@@ -37,7 +38,7 @@ pub(super) struct Made {
 }
 
 /// A set of types of events.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Kinds(u64);
 
 impl Kinds {
@@ -75,6 +76,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
 
 const STARTED: usize = kind("allocation.started");
 const COMPLETED: usize = kind("allocation.completed");
+const CORRECTED: usize = kind("allocation.corrected");
 const CHECKPOINTED: usize = kind("allocation.checkpointed");
 const NODE_CLAIMED: usize = kind("node.claimed");
 const NODE_RELEASED: usize = kind("node.released");
@@ -89,6 +91,13 @@ pub(super) trait Facts {
     fn is_staged(&self, allocation: AllocationNo) -> Result<bool, Self::Error>;
     /// The pools of the leases of an allocation: of the attempt that was placed last before a record, or of all.
     fn pools(&self, allocation: AllocationNo, attempt_before: Option<u64>) -> Result<Vec<PoolNo>, Self::Error>;
+    /// The pools of these leases of an allocation, if it had ended before a record; none if it had not.
+    fn pools_ended_before(
+        &self,
+        allocation: AllocationNo,
+        leases: &[LeaseNo],
+        sequence: u64,
+    ) -> Result<Vec<PoolNo>, Self::Error>;
 }
 
 /// For each kind of record, by its code, the type of the events that it makes by itself.
@@ -114,8 +123,11 @@ enum Told {
     Placed(AllocationNo),
     Running(AllocationNo),
     Over(AllocationNo),
+    /// Leases, of an allocation or of none, had ended before it was recorded that they did.
+    EndsCorrected(Option<AllocationNo>, LeaseList),
     Checkpointed(AllocationNo),
-    NodesClaimed,
+    /// One event for each: the events of a node are in order, whatever else was claimed with it.
+    NodesClaimed(Vec<NodeNo>),
     NodeReleased,
     QuotaUpdated,
 }
@@ -130,8 +142,9 @@ impl Told {
             Self::Nothing => return None,
             Self::LeasesBegan(..) | Self::Placed(_) | Self::Running(_) => STARTED,
             Self::LeasesEnded(_) | Self::Over(_) => COMPLETED,
+            Self::EndsCorrected(..) => CORRECTED,
             Self::Checkpointed(_) => CHECKPOINTED,
-            Self::NodesClaimed => NODE_CLAIMED,
+            Self::NodesClaimed(_) => NODE_CLAIMED,
             Self::NodeReleased => NODE_RELEASED,
             Self::QuotaUpdated => QUOTA_UPDATED,
         })
@@ -155,8 +168,11 @@ fn told(body: &Body) -> Told {
         Body::AllocationCompleted(over) => Told::Over(over.allocation),
         Body::AllocationFailed(over) => Told::Over(over.allocation),
         Body::AllocationCancelled(over) => Told::Over(over.allocation),
+        Body::EndsCorrected(corrected) => {
+            Told::EndsCorrected(corrected.belongs_to.allocation, corrected.leases.0.to_vec())
+        }
         Body::AllocationCheckpointed(checkpoint) => Told::Checkpointed(checkpoint.allocation),
-        Body::NodesClaimed(_) => Told::NodesClaimed,
+        Body::NodesClaimed(claimed) => Told::NodesClaimed(claimed.nodes.0.to_vec()),
         Body::NodeWiped(_) | Body::NodeQuarantined(_) => Told::NodeReleased,
         Body::QuotaPut(_) | Body::QuotaDeleted(_) | Body::QuotaUntilReached(_) | Body::BudgetsPut(_) => {
             Told::QuotaUpdated
@@ -170,7 +186,6 @@ fn told(body: &Body) -> Told {
         | Body::Unfenced(_)
         | Body::ActivityReported(_)
         | Body::WindowAnnounced(_)
-        | Body::EndsCorrected(_)
         | Body::ClaimEndCorrected(_)
         | Body::LossSettled(_)
         | Body::Preempted(_)
@@ -221,7 +236,8 @@ pub(super) fn estimate(body: &Body, mut count: impl FnMut(usize, u64)) {
     let told = told(body);
     let events = match &told {
         Told::LeasesBegan(_, leases) => *leases,
-        Told::LeasesEnded(leases) => leases.len() as u64,
+        Told::LeasesEnded(leases) | Told::EndsCorrected(None, leases) => leases.len() as u64,
+        Told::NodesClaimed(nodes) => nodes.len() as u64,
         _ => 1,
     };
     if let Some(kind) = told.kind() {
@@ -247,9 +263,10 @@ pub(super) fn needs(body: &Body, wanted: Kinds, leases: &mut impl Extend<LeaseNo
     }
     match told {
         Told::LeasesBegan(first, count) => leases.extend((first.0..first.0 + count).map(LeaseNo)),
-        Told::LeasesEnded(ended) => leases.extend(ended),
+        Told::LeasesEnded(ended) | Told::EndsCorrected(None, ended) => leases.extend(ended),
+        Told::EndsCorrected(Some(of), _) => return Some(of),
         Told::Placed(of) | Told::Running(of) | Told::Over(of) | Told::Checkpointed(of) => return Some(of),
-        Told::Nothing | Told::NodesClaimed | Told::NodeReleased | Told::QuotaUpdated => {}
+        Told::Nothing | Told::NodesClaimed(_) | Told::NodeReleased | Told::QuotaUpdated => {}
     }
     None
 }
@@ -275,6 +292,7 @@ pub(super) fn made<F: Facts>(record: &Record, wanted: Kinds, facts: &F) -> Resul
     }
     let began = |work| Made { kind: STARTED, about: About::Started(work) };
     let ended = |work| Made { kind: COMPLETED, about: About::Completed(work) };
+    let corrected = |work| Made { kind: CORRECTED, about: About::Corrected(work) };
     let parts = |allocation, attempt_before| {
         let pools = facts.pools(allocation, attempt_before)?;
         let of = |pool| Work::Allocation(allocation, pool);
@@ -296,8 +314,17 @@ pub(super) fn made<F: Facts>(record: &Record, wanted: Kinds, facts: &F) -> Resul
         }
         Told::Running(allocation) => all.extend(parts(allocation, Some(record.sequence))?.into_iter().map(began)),
         Told::Over(allocation) => all.extend(parts(allocation, None)?.into_iter().map(ended)),
+        Told::EndsCorrected(None, leases) => {
+            all.extend(leases.into_iter().map(|lease| corrected(Work::Lease(lease))));
+        }
+        Told::EndsCorrected(Some(of), leases) => {
+            let pools = facts.pools_ended_before(of, &leases, record.sequence)?;
+            all.extend(pools.into_iter().map(|pool| corrected(Work::Allocation(of, Some(pool)))));
+        }
         Told::Checkpointed(of) => all.push(Made { kind: CHECKPOINTED, about: About::Checkpointed(of) }),
-        Told::NodesClaimed => all.push(Made { kind: NODE_CLAIMED, about: About::NodesClaimed }),
+        Told::NodesClaimed(nodes) => {
+            all.extend(nodes.into_iter().map(|node| Made { kind: NODE_CLAIMED, about: About::NodeClaimed(node) }));
+        }
         Told::NodeReleased => all.push(Made { kind: NODE_RELEASED, about: About::NodeReleased }),
         Told::QuotaUpdated => all.push(Made { kind: QUOTA_UPDATED, about: About::QuotaUpdated }),
     }

@@ -35,7 +35,7 @@ pub(super) struct JournalEvents {
 }
 
 fn unread(why: impl ToString) -> SourceError {
-    SourceError(why.to_string())
+    SourceError::Later(why.to_string())
 }
 
 /// Looks something up in the books. They cannot grow meanwhile, but nothing else waits.
@@ -51,7 +51,14 @@ fn order_of(record: &Record, about: About, allocation: Option<AllocationNo>, nod
         (body, None) => body.word().to_owned(),
     };
     match (about, allocation, node) {
-        (About::Started(Work::Lease(lease)) | About::Completed(Work::Lease(lease)), _, _) => lease.to_string(),
+        (
+            About::Started(Work::Lease(lease))
+            | About::Completed(Work::Lease(lease))
+            | About::Corrected(Work::Lease(lease)),
+            _,
+            _,
+        ) => lease.to_string(),
+        (About::NodeClaimed(node), _, _) => node.to_string(),
         (_, Some(allocation), _) => allocation.to_string(),
         (About::Lease(_, lease), None, _) => lease.to_string(),
         (_, None, Some(node)) => node.to_string(),
@@ -116,7 +123,12 @@ impl JournalEvents {
                 }
             }
         });
-        scanned.map_err(unread)?;
+        match scanned {
+            // The page ends there, and the next one begins after them.
+            Err(ReadError::Archived { .. }) if next > from => return Ok(next),
+            Err(ReadError::Archived { .. }) => return Err(SourceError::Gone { until: at_hand(app, from)? }),
+            scanned => scanned.map_err(unread)?,
+        }
         failed.map_or(Ok(next), Err)
     }
 
@@ -167,8 +179,9 @@ impl JournalEvents {
                 Ok::<_, Unknown>(match about {
                     About::Started(work) => Some(facts.started(record, work)?),
                     About::Completed(work) => Some(facts.completed(record, work)?),
+                    About::Corrected(work) => Some(facts.corrected(record, work)?),
                     About::Checkpointed(of) => facts.checkpointed(record, of)?,
-                    About::NodesClaimed => facts.claimed(record),
+                    About::NodeClaimed(node) => facts.claimed(record, node),
                     About::NodeReleased => facts.released(record, released_at),
                     About::Lease(..) | About::Record | About::QuotaUpdated => None,
                 })
@@ -217,8 +230,8 @@ fn released_at(app: &App, record: &Record, node: NodeNo, claim: Option<u64>) -> 
     let claimed = claim.unwrap_or(0);
     let recent = sequence_at(app, Instant(record.stamp.0.saturating_sub(WIPE_TIME.0)))?.max(claimed);
     match last_release(app, node, recent..record.sequence)? {
-        // The daemon was stopped meanwhile.
-        None if claim.is_some() => last_release(app, node, claimed..recent),
+        // The daemon was stopped meanwhile. What was archived or deleted is not known.
+        None if claim.is_some() => last_release(app, node, at_hand(app, claimed)?.min(recent)..recent),
         found => Ok(found),
     }
 }
@@ -240,6 +253,22 @@ fn last_release(app: &App, node: NodeNo, records: Range<u64>) -> Result<Option<I
     });
     scanned.map_err(unread)?;
     Ok(found)
+}
+
+/// The first record at hand from this one on.
+fn at_hand(app: &App, from: u64) -> Result<u64, SourceError> {
+    let (mut low, mut high) = (from, app.journal.head().size.max(from));
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match app.journal.scan(middle, &mut |_, _| ControlFlow::Break(())) {
+            Err(ReadError::Archived { .. }) => low = middle + 1,
+            scanned => {
+                scanned.map_err(unread)?;
+                high = middle;
+            }
+        }
+    }
+    Ok(low)
 }
 
 /// The first record at hand that is stamped at or after an instant. Stamps never go backwards.
@@ -294,7 +323,13 @@ impl Source for JournalEvents {
         let wanted = Kinds::named_by(&sink.events);
         let (mut count, mut at) = (0, from);
         while at < to {
-            let (gathered, end, _) = Self::gather(&app, sink, (at, to), COUNTED_AT_ONCE)?;
+            let (gathered, end, _) = match Self::gather(&app, sink, (at, to), COUNTED_AT_ONCE) {
+                Err(SourceError::Gone { until }) => {
+                    at = until;
+                    continue;
+                }
+                gathered => gathered?,
+            };
             Self::visit(&app, sink, (at, end), |record, _, _| {
                 let all = made(record, wanted, &gathered).map_err(unread)?;
                 count += all.iter().filter(|one| wanted.has(one.kind)).count() as u64;

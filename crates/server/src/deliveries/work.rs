@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn sent(count: u64) -> Result<Outcome, Problem> {
-        Ok(Outcome::Sent(DeliveriesSent { sent: count, delivered: count, failed: 0 }))
+        Ok(Outcome::Sent(DeliveriesSent { sent: count, delivered: count, failed: 0, unreadable: Vec::new() }))
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! What is delivered to webhooks: how far it came, and what failed. Sending it again is in `resend.rs`.
 
 use super::webhooks::{id, number, running, sees, shown};
-use crate::config::Accounting;
+use crate::config::{Accounting, BUFFER_SIZE_MAX};
 use crate::context::{Answer, Context, cursor_after, json};
 use crate::deliveries::Rate;
 use leasehold_api as api;
@@ -25,6 +25,7 @@ pub(super) fn problem(error: &DeliverError) -> Problem {
         }
         DeliverError::Stopped => codes::DELIVERY_INTERRUPTED
             .problem("The webhook was changed, deleted or stopped meanwhile; what was not acknowledged is not lost. Run it again."),
+        DeliverError::Gone(_) => codes::DELIVERY_INTERRUPTED.problem(crate::problem::sentence(&error.to_string())),
         DeliverError::Unread(why) | DeliverError::Store(why) => {
             codes::DELIVERY_INTERRUPTED.problem(format!("{}; run it again.", crate::problem::sentence(why)))
         }
@@ -68,9 +69,25 @@ fn status_of(webhook: api::Webhook, status: SinkStatus, job: Option<api::Deliver
         next_attempt_at: status.backs_off_until.map(When),
         last_error: status.last_error,
         last_success: status.last_success.map(When),
-        trouble: status.source_error.or(status.restarted),
+        trouble: status.source_error.or_else(|| lost(&status.lost_records)).or(status.restarted),
         job,
     }
+}
+
+/// What cannot be delivered any more.
+fn lost(records: &[(u64, u64)]) -> Option<String> {
+    let (first, last) = (records.first()?, records.last()?);
+    let more = if records.len() > 1 { ", with others between them" } else { "" };
+    Some(format!(
+        "the records {} to {}{more} were archived or deleted before their events were delivered; bring them back and \
+         reconcile, or compare with the receiver by other means",
+        first.0,
+        last.1 - 1
+    ))
+}
+
+pub(super) fn unreadable(records: &[(u64, u64)]) -> Vec<api::UnreadableRecords> {
+    records.iter().map(|(first, after)| api::UnreadableRecords { first: *first, last: after - 1 }).collect()
 }
 
 pub(super) async fn accounting_status(context: Context) -> Answer {
@@ -109,13 +126,16 @@ fn advice(config: &Accounting, rate: Rate) -> api::DeliveryAdvice {
     let pushed = config.provider.map(|_| (config.waldur.push_interval_seconds, config.waldur_buffer_size()));
     let seconds = |interval: u32| (rate.accounting * u64::from(interval)).div_ceil(60);
     let fit = |memory: u32| (u64::from(memory) * 8 / 10 * 60).checked_div(rate.accounting);
+    // The memory is that of each webhook; one that is still to be made may be sent everything.
+    let busiest = rate.busiest.unwrap_or(rate.all);
     api::DeliveryAdvice {
         events_per_minute: rate.all,
+        busiest_webhook_events_per_minute: busiest,
         accounting_events_per_minute: rate.accounting,
         measured_over: Ttl(rate.over),
         buffer_size: config.buffer_size,
-        minutes_in_memory: u64::from(config.buffer_size).checked_div(rate.all),
-        buffer_size_for_two_hours: rate.all * 120,
+        minutes_in_memory: u64::from(config.buffer_size).checked_div(busiest),
+        buffer_size_for_two_hours: busiest.saturating_mul(120).min(u64::from(BUFFER_SIZE_MAX)),
         push_interval_seconds: pushed.map(|(interval, _)| interval),
         events_per_push: pushed.map(|(interval, _)| seconds(interval)),
         push_interval_seconds_max: pushed.and_then(|(_, memory)| fit(memory)),

@@ -1,7 +1,7 @@
 //! Sending events to webhooks again: retries, replays and reconciliations. They are jobs of the daemon; an answer waits for
 //! the result for a few seconds, and after that says how far the job is.
 
-use super::deliveries::problem;
+use super::deliveries::{problem, unreadable};
 use super::webhooks::{id, number, running};
 use crate::access::Caller;
 use crate::app::App;
@@ -24,7 +24,12 @@ const SEAL_ATTEMPTS: u32 = 30;
 const SEAL_PAUSE: Duration = Duration::from_secs(1);
 
 fn sent(report: &Report) -> Outcome {
-    Outcome::Sent(api::DeliveriesSent { sent: report.sent, delivered: report.delivered, failed: report.dead })
+    Outcome::Sent(api::DeliveriesSent {
+        sent: report.sent,
+        delivered: report.delivered,
+        failed: report.dead,
+        unreadable: unreadable(&report.unreadable),
+    })
 }
 
 /// Begins a job, and answers with its result or, if it takes longer, with how far it is.
@@ -135,6 +140,7 @@ impl Reconciliation {
             dropped: plan.dropped,
             sent: 0,
             failed: 0,
+            unreadable: Vec::new(),
             sequence: None,
         };
         job.is_due(plan.to_send());
@@ -144,6 +150,7 @@ impl Reconciliation {
         let report = self.running.reconcile(sink, since, until, |report| job.has_done(report)).await;
         let report = report.map_err(|error| problem(&error))?;
         (result.sent, result.failed) = (report.delivered, report.dead);
+        result.unreadable = unreadable(&report.unreadable);
         let done = AccountingReconciled {
             sink: self.sink,
             since,

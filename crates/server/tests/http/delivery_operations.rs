@@ -1,6 +1,6 @@
 //! What operators see of deliveries, and that nothing about them stops the daemon.
 
-use crate::webhooks::{HOOKS, Receiver, eventually, hook, lease, site};
+use crate::webhooks::{HOOKS, Receiver, deliver, eventually, hook, lease, site};
 use crate::world::World;
 use leasehold_api::Method;
 use leasehold_server::config::Provider;
@@ -81,6 +81,23 @@ async fn deliveries_that_cannot_start_stop_nothing() {
     assert_eq!(world.get("/api/v1/status").await.expect(200)["deliveries"]["running"], false);
     assert_eq!(metric(&world, "leasehold_accounting_not_running").await, ["1"]);
     assert_eq!(metric(&world, "leasehold_accounting_events_dropped_total").await, ["0"]);
+    world.stop().await;
+}
+
+/// Deliveries are off while a webhook is deleted: its secret is gone once they run again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_secret_of_a_webhook_that_was_deleted_while_deliveries_were_off_is_removed() {
+    let (world, receiver) = (site().await, Receiver::start().await);
+    hook(&world, &receiver, json!({})).await;
+    hook(&world, &receiver, json!({ "name": "stays" })).await;
+    let world = World::in_folder(world.stop().await, |_| {}).await;
+    world.send(Some(&world.operator), Method::Delete, &format!("{HOOKS}/biller"), None).await.expect(200);
+    let world = World::in_folder(world.stop().await, deliver).await;
+    lease(&world, "physics").await;
+    receiver.next().await;
+    let path = world.folder.path().join("data/webhook-secrets.json");
+    let kept: Value = serde_json::from_str(&fs::read_to_string(path).expect("a file")).expect("JSON");
+    assert_eq!(kept["sinks"].as_object().map(serde_json::Map::len), Some(1));
     world.stop().await;
 }
 

@@ -1,10 +1,13 @@
 //! What is in the events that webhooks get: the same at any time, and nothing of other tenants.
 
-use crate::webhooks::{HOOKS, Receiver, hook, lease, release, site};
+use crate::webhooks::{HOOKS, Receiver, deliver, hook, lease, release, site};
 use crate::world::World;
 use leasehold_api::Method;
+use leasehold_cell::ManualClock;
+use leasehold_model::{Instant, Span};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The body of each of so many events, by ID.
 async fn bodies(receiver: &Receiver, count: usize) -> BTreeMap<String, String> {
@@ -96,5 +99,123 @@ async fn victims_are_not_told_who_evicted_them() {
         kinds.push(event["type"].as_str().expect("a type").to_owned());
     }
     assert!(kinds.iter().any(|kind| kind == "lease.revoked"), "{kinds:?}");
+    world.stop().await;
+}
+
+/// The next event of a type.
+async fn next_of(receiver: &Receiver, kind: &str) -> Value {
+    loop {
+        let event = receiver.next().await.json();
+        if event["type"] == kind {
+            return event["data"].clone();
+        }
+    }
+}
+
+/// A node turns out to have been lost before what ran there ended: the accounting system is told what it used after all,
+/// of a lease by itself as of an allocation.
+#[tokio::test(flavor = "multi_thread")]
+async fn corrections_after_the_end_are_told() {
+    let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
+    let (world, receiver) = (World::of_two_nodes_with(&clock, 8, deliver).await, Receiver::start().await);
+    world.post("/api/v1/tenants", json!({ "name": "physics" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
+    hook(&world, &receiver, json!({ "events": ["accounting"] })).await;
+    let asked = |more: Value| {
+        let mut asked = json!({ "tenant": "physics", "project": "lattice",
+            "asks": [{ "class": "h100", "quantity": 2 }] });
+        more.as_object().expect("an object").iter().for_each(|(key, value)| asked[key] = value.clone());
+        asked
+    };
+    let granted = world.post("/api/v1/leases", asked(json!({ "ttl": "3h" }))).await.expect(201);
+    let held = granted["leases"][0]["id"].as_str().expect("an id").to_owned();
+    let submitted = world.post("/api/v1/allocations", asked(json!({ "walltime": "3h" }))).await.expect(201);
+    let work = submitted["id"].as_str().expect("an id").to_owned();
+    clock.advance(Span::from_secs(2 * 3600));
+    release(&world, &held).await;
+    world.post(&format!("/api/v1/allocations/{work}/complete"), json!({ "exit_status": 0 })).await.expect(200);
+    for _ in 0..2 {
+        assert_eq!(next_of(&receiver, "allocation.completed").await["gpu_hours"], "4");
+    }
+    clock.advance(Span::from_secs(600));
+    for node in ["n1", "n2"] {
+        let lost = json!({ "last_seen": "2026-01-01T01:30:00Z" });
+        world.post(&format!("/api/v1/nodes/{node}/lose"), lost).await.expect(200);
+    }
+    let mut corrected = BTreeMap::new();
+    for _ in 0..2 {
+        let data = next_of(&receiver, "allocation.corrected").await;
+        corrected.insert(data["allocation_id"].as_str().expect("an id").to_owned(), data);
+    }
+    assert_eq!(corrected.keys().map(String::as_str).collect::<Vec<_>>(), [work.as_str(), held.as_str()]);
+    for data in corrected.values() {
+        assert_eq!((&data["gpu_hours"], &data["usage_final"]), (&json!("3"), &json!(true)), "{data}");
+        assert_eq!((&data["ended_at"], &data["duration_seconds"]), (&json!("2026-01-01T01:30:00Z"), &json!("5400")));
+        assert_eq!(data["node_last_seen_at"], "2026-01-01T01:30:00Z");
+        assert_eq!((&data["state"], &data["tenant"]), (&json!("completed"), &json!("physics")));
+    }
+    world.stop().await;
+}
+
+/// An attempt that was put back holds nothing beside the one that follows it; its hours still count.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_resources_of_two_attempts_are_not_added_up() {
+    let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
+    let (world, receiver) = (World::of_two_nodes_with(&clock, 8, deliver).await, Receiver::start().await);
+    world.post("/api/v1/tenants", json!({ "name": "physics" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
+    hook(&world, &receiver, json!({ "events": ["accounting"] })).await;
+    let asked = json!({ "tenant": "physics", "project": "lattice", "walltime": "5h", "requeue": true,
+        "asks": [{ "class": "h100", "quantity": 2 }] });
+    let submitted = world.post("/api/v1/allocations", asked).await.expect(201);
+    let work = submitted["id"].as_str().expect("an id").to_owned();
+    let started = next_of(&receiver, "allocation.started").await;
+    let node = started["resources"]["nodes"][0].as_str().expect("a node").to_owned();
+    clock.advance(Span::from_secs(3600));
+    world.post(&format!("/api/v1/nodes/{node}/lose"), json!({ "last_seen": "2026-01-01T01:00:00Z" })).await.expect(200);
+    let again = next_of(&receiver, "allocation.started").await;
+    assert_eq!((&again["attempt"], &again["resources"]["gpus"]), (&json!(2), &json!("2")), "{again}");
+    clock.advance(Span::from_secs(3600));
+    world.post(&format!("/api/v1/allocations/{work}/complete"), json!({ "exit_status": 0 })).await.expect(200);
+    let done = next_of(&receiver, "allocation.completed").await;
+    assert_eq!((&done["attempts"], &done["resources"]), (&json!(2), &again["resources"]), "{done}");
+    assert_eq!((&done["gpu_hours"], &done["duration_seconds"]), (&json!("4"), &json!("7200")));
+    // Nobody said what it wrote: nothing is made up, here or elsewhere.
+    assert_eq!(done["storage_bytes_written"], Value::Null, "{done}");
+    let detail = world.get(&format!("/api/v1/allocations/{work}")).await.expect(200);
+    assert_eq!((&detail["exit_status"], &detail["storage_written"]), (&json!(0), &Value::Null), "{detail}");
+    let records = world.get("/api/v1/audit/records?kind=allocation.completed").await.expect(200);
+    assert_eq!(records["records"][0]["body"]["storage_written"], Value::Null, "{records}");
+    world.stop().await;
+}
+
+/// A claim of several nodes is told for each of them, under the key of the node, so that its release cannot overtake it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_events_of_each_claimed_node_are_in_order() {
+    let clock = Arc::new(ManualClock::at(Instant::from_secs(1_767_225_600)));
+    let (world, receiver) = (World::of_two_nodes_with(&clock, 8, deliver).await, Receiver::start().await);
+    world.post("/api/v1/tenants", json!({ "name": "physics" })).await.expect(201);
+    world.post("/api/v1/projects", json!({ "name": "lattice", "tenant": "physics" })).await.expect(201);
+    world.post("/api/v1/users", json!({ "name": "claimer", "tenant": "physics" })).await.expect(201);
+    hook(&world, &receiver, json!({ "events": ["accounting"] })).await;
+    let nodes = json!({ "nodes": ["n1", "n2"] });
+    let mut claim = json!({ "tenant": "physics", "project": "lattice", "user": "claimer" });
+    claim["nodes"] = nodes["nodes"].clone();
+    world.post("/api/v1/claims", claim).await.expect(201);
+    world.post("/api/v1/claims/release", nodes).await.expect(200);
+    let mut subjects: BTreeMap<String, Vec<(String, Value)>> = BTreeMap::new();
+    for node in ["n1", "n2"] {
+        world.post(&format!("/api/v1/nodes/{node}/wipe"), json!({ "clean": true })).await.expect(200);
+    }
+    for _ in 0..4 {
+        let event = receiver.next().await.json();
+        let (kind, subject) = (event["type"].as_str().expect("a type"), event["subject"].as_str().expect("a subject"));
+        subjects.entry(subject.to_owned()).or_default().push((kind.to_owned(), event["data"]["nodes"].clone()));
+    }
+    assert_eq!(subjects.len(), 2, "{subjects:?}");
+    for (told, node) in subjects.values().zip(["n1", "n2"]) {
+        let expected = ["node.claimed", "node.released"].map(|kind| (kind.to_owned(), json!([node])));
+        assert_eq!(told, &expected, "{subjects:?}");
+    }
     world.stop().await;
 }

@@ -85,11 +85,18 @@ impl World {
         Self { url, operator, tokens, client: reqwest::Client::new(), stop: Some(stop), served: Some(served), folder }
     }
 
-    /// Ends the daemon as SIGTERM would, and hands back its folder.
     /// A pool of two nodes without agents, with so many GPUs each, at a clock that stands still.
     pub(crate) async fn of_two_nodes(clock: &Arc<ManualClock>, gpus: u64) -> Self {
+        Self::of_two_nodes_with(clock, gpus, |_| {}).await
+    }
+
+    pub(crate) async fn of_two_nodes_with(
+        clock: &Arc<ManualClock>,
+        gpus: u64,
+        shape: impl FnOnce(&mut Config),
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let world = Self::at(Arc::clone(clock) as Arc<_>, folder, |_| {}).await;
+        let world = Self::at(Arc::clone(clock) as Arc<_>, folder, shape).await;
         world.post("/api/v1/classes", json!({ "name": "h100", "kind": "gpu" })).await.expect(201);
         world.post("/api/v1/pools", json!({ "name": "main" })).await.expect(201);
         for node in ["n1", "n2"] {
@@ -99,6 +106,7 @@ impl World {
         world
     }
 
+    /// Ends the daemon as SIGTERM would, and hands back its folder.
     pub(crate) async fn stop(mut self) -> tempfile::TempDir {
         let _ = self.stop.take().expect("it runs").send(());
         let served = self.served.take().expect("it runs").await.expect("no panic");

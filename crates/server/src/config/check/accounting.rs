@@ -1,13 +1,11 @@
 //! Checks `accounting:`. A value that may be a secret by mistake is never repeated.
 
 use super::Found;
-use crate::config::accounting::{Accounting, Provider, VaultSection, Waldur};
+use crate::config::accounting::{Accounting, BUFFER_SIZE_MAX, Provider, VaultSection, Waldur};
 use leasehold_deliver::{Endpoint, SecretRef, Vault, VaultError};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Events of one sink in memory.
-const BUFFER_SIZE_MAX: u32 = 1_000_000;
 /// A push longer apart than a day would put usage into the wrong day for certain.
 const PUSH_INTERVAL_SECONDS: (u32, u32) = (1, 86_400);
 
