@@ -522,9 +522,13 @@ def report_of(failures: list[Wrong], bill: Optional[Bill], not_proved: list[str]
 
 def verify_invoice(data: bytes, trust_text: str | bytes, earlier: Iterable[bytes] = ()) -> dict:
     """The whole judgement as one JSON-ready object. UsageError if the trust file cannot be used."""
-    trust = v.parse_trust(trust_text.encode() if isinstance(trust_text, str) else trust_text, "given")
     bill: Optional[Bill] = None
     not_proved = list(ALWAYS_NOT_PROVED)
+    try:
+        trust = v.parse_trust(trust_text.encode() if isinstance(trust_text, str) else trust_text, "given")
+    except v.NoKey as e:
+        none = Wrong("unknown_key", ("file", "checkpoint"), f"no signature can count: {e}")
+        return report_of([none], None, not_proved, none.code)
     try:
         bill, pinned = open_file(data, trust)
         if not pinned:

@@ -593,6 +593,14 @@ class Invoices(unittest.TestCase):
         with self.assertRaises(UsageError):
             verify_invoice(self.november, "leasehold-trust v1\n")
 
+    def test_a_trust_file_without_a_key_proves_nothing(self):
+        """It is the first thing that is looked at, and an answer: no signature can count."""
+        for data in (self.november, self.november[:-1], b""):
+            report = verify_invoice(data, "leasehold-trust v1\norigin c.example\n")
+            self.assertEqual((report["verdict"], report["code"]), ("no", "unknown_key"))
+        with self.assertRaises(UsageError):
+            verify_invoice(self.november, "leasehold-trust v1\norigin c.example\nwitness nonsense\n")
+
     def test_the_pinned_checkpoint_is_compared(self):
         pin = lambda data: f.TRUST + "checkpoint\n" + parse(data).checkpoint.decode()  # noqa: E731
         others = lambda text: "others see" in " ".join(verify_invoice(self.november, text)["not_proved"])  # noqa: E731
@@ -602,15 +610,16 @@ class Invoices(unittest.TestCase):
 
     def test_the_command_line(self):
         with tempfile.TemporaryDirectory() as folder:
-            paths = {name: str(Path(folder, name)) for name in ("a", "b", "trust", "bad")}
+            paths = {name: str(Path(folder, name)) for name in ("a", "b", "trust", "bad", "keyless")}
             for name, data in (("a", self.november), ("b", self.december), ("trust", f.TRUST.encode()),
-                               ("bad", self.november[:-1])):
+                               ("bad", self.november[:-1]), ("keyless", b"leasehold-trust v1\norigin c.example\n")):
                 Path(paths[name]).write_bytes(data)
             out = io.StringIO()
             with redirect_stdout(out), redirect_stderr(io.StringIO()):
                 self.assertEqual(main([paths["b"], "--trust", paths["trust"], "--with", paths["a"], "--json"]), 0)
                 self.assertEqual(main([paths["bad"], "--trust", paths["trust"]]), 3)
                 self.assertEqual(main([paths["a"], "--trust", paths["bad"]]), 2)
+                self.assertEqual(main([paths["a"], "--trust", paths["keyless"]]), 3)
                 self.assertEqual(main([paths["a"], "--trust", str(Path(folder, "none"))]), 2)
             self.assertEqual(json.loads(out.getvalue().split("\n")[0])["verdict"], "yes")
 

@@ -51,6 +51,10 @@ class UsageError(Exception):
     """The call or the trust file cannot be used (exit 2)."""
 
 
+class NoKey(UsageError):
+    """The trust file names no key."""
+
+
 class Malformed(Exception):
     """Bytes that do not decode; the caller knows where they lie."""
 
@@ -819,8 +823,8 @@ def parse_trust(raw: bytes, path: str) -> Trust:
             if name not in values or not space:
                 raise Malformed(f"a line it should not have: {line[:60]!r}")
             values[name].append(value)
-        if len(values["origin"]) != 1 or not values["key"]:
-            raise Malformed("it needs one origin line and at least one key line")
+        if len(values["origin"]) != 1:
+            raise Malformed("it needs one origin line")
         origin = check_key_name(check_text(values["origin"][0].encode()))
         keys = [parse_vkey(v, ED25519) for v in values["key"]]
         if any(name != origin for name, _ in keys):
@@ -829,6 +833,8 @@ def parse_trust(raw: bytes, path: str) -> Trust:
         if len(values["require"]) > 1:
             raise Malformed("a second require line")
         required = decimal(values["require"][0]) if values["require"] else 0
+        if not values["key"]:
+            raise NoKey(f"trust file {path}: it needs at least one key line")
         if values["require"] and not 1 <= required <= len({key for _, key in witnesses}):
             raise Malformed(f"{required} witnesses are required, and {len(witnesses)} are named")
         return Trust(origin, [k for _, k in keys], witnesses, Checkpoint.parse(note) if mark else None, required)
