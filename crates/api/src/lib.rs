@@ -158,9 +158,10 @@ pub use usage_record::{
 };
 pub use webhook::{
     AccountingStatus, DeadLetter, DeadLetterList, DeliveriesReconciled, DeliveriesSent, DeliveryAdvice,
-    DeliveryAttempt, DeliveryAttempts, DeliveryJob, DeliveryJobKind, DeliveryJobState, DeliveryStatus, DeliverySummary,
-    NewWebhook, ProviderStatus, ReconcileAnswer, ReconcileDeliveries, ReplayDeliveries, ResendAnswer, RetryDeliveries,
-    RotateWebhookSecret, Webhook, WebhookChange, WebhookList, WebhookPut, WebhookSecret,
+    DeliveryAttempt, DeliveryAttempts, DeliveryDifference, DeliveryDifferenceCause, DeliveryJob, DeliveryJobKind,
+    DeliveryJobState, DeliveryStatus, DeliverySummary, NewWebhook, ProviderStatus, ReconcileAnswer,
+    ReconcileDeliveries, ReplayDeliveries, ResendAnswer, RetryDeliveries, RotateWebhookSecret, UnreadableRecords,
+    Webhook, WebhookChange, WebhookList, WebhookPut, WebhookSecret,
 };
 pub use weights::{BadWeight, Weight, Weights};
 pub use window::{NewWindow, Window, WindowList, WindowPut};

@@ -233,8 +233,39 @@ pub struct DeliveriesReconciled {
     pub failed: u64,
     /// Records that were archived or deleted, so that it is not known which of their events are missing.
     pub unreadable: Vec<UnreadableRecords>,
-    /// The record of the result; null if nothing was recorded, because nothing was missing or it was a dry run.
+    /// In a dry run the events that would be sent, in order, at most 1,000 of them; otherwise empty.
+    pub differences: Vec<DeliveryDifference>,
+    /// The record of the result; null in a dry run.
     pub sequence: Option<u64>,
+}
+
+words! {
+    /// Why a receiver does not have an event.
+    pub enum DeliveryDifferenceCause {
+        /// It was refused, and set aside.
+        SetAside "set_aside",
+        /// It was skipped, because the webhook was too far behind or its record was not at hand.
+        Dropped "dropped",
+    }
+}
+
+/// An event that was due and that the receiver does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct DeliveryDifference {
+    /// ID of the event.
+    pub event_id: String,
+    /// Type of the event.
+    pub event_type: String,
+    /// The record that the event was made from.
+    pub sequence: u64,
+    /// What the event is about.
+    pub subject: String,
+    /// When the event happened.
+    pub time: When,
+    /// Why the receiver does not have it.
+    pub cause: DeliveryDifferenceCause,
+    /// Why it was set aside; null if it was dropped.
+    pub reason: Option<String>,
 }
 
 words! {
@@ -321,6 +352,8 @@ pub struct DeliveryStatus {
     pub webhook: Webhook,
     /// `delivering`, `failing` while attempts fail, or `disabled`.
     pub state: String,
+    /// Whether the receiver takes events, by the last attempts; null if the webhook is disabled, or nothing was tried.
+    pub reachable: Option<bool>,
     /// Records up to which everything is acknowledged, set aside or skipped.
     pub cursor: u64,
     /// Records after the cursor.
@@ -331,7 +364,8 @@ pub struct DeliveryStatus {
     pub in_memory: u64,
     /// Events that are only in the journal.
     pub on_disk: u64,
-    /// When the oldest event in memory happened; null if there is none.
+    /// When the oldest event in memory happened, or if the webhook is disabled the oldest one that is due; null if there is
+    /// none.
     pub oldest: Option<When>,
     /// Attempts so far.
     pub attempts: u64,

@@ -170,7 +170,12 @@ impl Deliveries {
     }
 
     /// The records of a time, from those on that are due to the sink at all.
-    async fn window(&self, running: &Running, since: Instant, until: Instant) -> Result<(u64, u64), DeliverError> {
+    pub(crate) async fn window(
+        &self,
+        running: &Running,
+        since: Instant,
+        until: Instant,
+    ) -> Result<(u64, u64), DeliverError> {
         let (shared, first) = (Arc::clone(&self.0), running.spec.created_at_sequence);
         let find = move || {
             let from = shared.source.sequence_at(since)?.max(first);
@@ -208,7 +213,7 @@ impl Deliveries {
     }
 
     /// Events of the records from `at` on that are in [from, to), and where to read on.
-    async fn read(
+    pub(crate) async fn read(
         &self,
         running: &Arc<Running>,
         at: u64,

@@ -8,6 +8,7 @@
 //! remembering it, believe a stored value that has no valid MAC, connect to an address that was not checked, or show a
 //! secret. After a crash events may be repeated, never lost.
 
+mod differences;
 mod event;
 mod guard;
 mod http;
@@ -32,6 +33,7 @@ mod vault;
 mod webhook;
 mod webhook_secrets;
 
+pub use differences::Difference;
 pub use event::{Event, Page, Place, SignatureKind, SinkId, SinkSpec, matches_kind};
 pub use guard::{BadCidr, Cidr, Endpoint, Guard, Refused, is_public};
 pub use http::HttpError;

@@ -77,6 +77,8 @@ pub(crate) struct Running {
     /// Held by the one job.
     pub(crate) job: tokio::sync::Mutex<()>,
     pub(crate) source_error: Mutex<Option<String>>,
+    /// When the oldest event happened that a disabled sink has to deliver.
+    pub(crate) oldest: Mutex<Option<Instant>>,
     restarted: Option<String>,
     task: Mutex<Option<JoinHandle<()>>>,
 }
@@ -217,6 +219,7 @@ impl Deliveries {
             settled_news: Notify::new(),
             job: tokio::sync::Mutex::default(),
             source_error: Mutex::default(),
+            oldest: Mutex::default(),
             restarted,
             task: Mutex::default(),
         });
@@ -224,7 +227,7 @@ impl Deliveries {
         let task = if running.spec.enabled {
             self.0.runtime.spawn(task::run(shared, its))
         } else {
-            self.0.runtime.spawn(async move { task::count(&shared, &its).await })
+            self.0.runtime.spawn(task::watch_disabled(shared, its))
         };
         *lock(&running.task) = Some(task);
         sinks.insert(running.spec.id, running);
@@ -280,7 +283,8 @@ impl Deliveries {
         let status = |running: Arc<Running>| {
             let due = self.0.source.due(&running.spec);
             let sink = lock(&running.sink);
-            let status = SinkStatus::of(&running.spec, &self.0.limits, &sink, head, due, now);
+            let of_disabled = *lock(&running.oldest);
+            let status = SinkStatus::of(&running.spec, &self.0.limits, &sink, of_disabled, (head, due, now));
             let source_error = lock(&running.source_error).clone();
             SinkStatus { restarted: running.restarted.clone(), source_error, ..status }
         };

@@ -5,7 +5,7 @@
 
 use crate::event::Place;
 use crate::lanes::{JobNo, Lanes, Origin};
-use crate::limits::{ATTEMPTS_KEPT, DEAD_LETTERS_MAX, Limits, OnOverflow, RANGES_MAX};
+use crate::limits::{ATTEMPTS_KEPT, DEAD_LETTERS_MAX, Limits, RANGES_MAX};
 use crate::message::Message;
 use crate::outcome::{Meaning, Outcome, backoff};
 use crate::progress::{Attempt, Changes, DeadLetter, Progress, Stored};

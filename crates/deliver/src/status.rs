@@ -22,7 +22,7 @@ pub struct SinkStatus {
     pub in_memory_bytes: u64,
     /// Events that are behind and only in the journal.
     pub on_disk_events: u64,
-    /// When the oldest event in memory happened, and how long ago that is.
+    /// When the oldest event in memory happened, or of a disabled sink the oldest one that is due, and how long ago that is.
     pub oldest: Option<Instant>,
     pub oldest_age: Option<Span>,
     pub counters: Counters,
@@ -48,9 +48,16 @@ pub struct SinkStatus {
 }
 
 impl SinkStatus {
-    pub(crate) fn of(spec: &SinkSpec, limits: &Limits, sink: &Sink, head: u64, due: u64, now: Instant) -> Self {
+    /// `of_disabled` is when the oldest event happened, if the sink reads none into memory.
+    pub(crate) fn of(
+        spec: &SinkSpec,
+        limits: &Limits,
+        sink: &Sink,
+        of_disabled: Option<Instant>,
+        (head, due, now): (u64, u64, Instant),
+    ) -> Self {
         let (events, bytes) = sink.in_memory();
-        let (cursor, lag_events, oldest) = (sink.cursor(), sink.lag(due), sink.oldest());
+        let (cursor, lag_events, oldest) = (sink.cursor(), sink.lag(due), sink.oldest().or(of_disabled));
         Self {
             id: spec.id,
             name: spec.name.clone(),

@@ -73,7 +73,8 @@ struct Task {
 
 pub(crate) async fn run(shared: Arc<Shared>, running: Arc<Running>) {
     let (read_last, random) = (Moment::now(), fastrand::Rng::new());
-    let mut task = Task { shared, running, reading: None, read_last, read_after: read_last, count_after: read_last, random };
+    let mut task =
+        Task { shared, running, reading: None, read_last, read_after: read_last, count_after: read_last, random };
     count(&task.shared, &task.running).await;
     task.run().await;
     task.running.ended.store(true, Ordering::SeqCst);
@@ -87,6 +88,36 @@ pub(crate) async fn count(shared: &Arc<Shared>, running: &Running) {
         Ok(Read::Count { events, known }) => counted(running, events, known),
         Ok(Read::Events(_)) => {}
         Err(error) => cannot_read(running, &error),
+    }
+}
+
+/// A disabled sink delivers nothing; what is due to it is counted, and when the oldest of it happened is looked up.
+pub(crate) async fn watch_disabled(shared: Arc<Shared>, running: Arc<Running>) {
+    count(&shared, &running).await;
+    let mut from = lock(&running.sink).cursor().sequence;
+    loop {
+        let due = shared.source.due(&running.spec);
+        let head = shared.source.head();
+        if lock(&running.sink).lag(due) > 0 && from < head {
+            match read(Arc::clone(&shared), running.spec.clone(), from, 1).await {
+                Ok(Read::Events(page)) => {
+                    let is_open = |message: &&Message| !lock(&running.sink).is_done(message.place);
+                    if let Some(message) = page.messages.iter().find(is_open) {
+                        *lock(&running.oldest) = Some(message.time);
+                        return;
+                    }
+                    from = page.next;
+                    continue;
+                }
+                Ok(Read::Count { .. }) => {}
+                Err(SourceError::Gone { until }) => {
+                    from = until;
+                    continue;
+                }
+                Err(error) => cannot_read(&running, &error),
+            }
+        }
+        tokio::time::sleep(IDLE_EVERY).await;
     }
 }
 

@@ -7,7 +7,9 @@ mod check;
 mod text;
 mod values;
 
-pub use accounting::{Accounting, AppRole, BUFFER_SIZE_MAX, OnOverflow, Provider, VaultAuthSection, VaultSection, Waldur, Webhooks};
+pub use accounting::{
+    Accounting, AppRole, BUFFER_SIZE_MAX, OnOverflow, Provider, VaultAuthSection, VaultSection, Waldur, Webhooks,
+};
 pub use check::{Problem, Problems};
 pub use leasehold_service::log::{Format, Level};
 pub use leasehold_yaml::LoadError;

@@ -51,6 +51,10 @@ impl Sink {
     pub fn oldest(&self) -> Option<Instant> {
         self.lanes.outstanding().next().map(|(_, _, item)| item.message.time)
     }
+    /// Whether an event is acknowledged, dead or dropped.
+    pub fn is_done(&self, place: Place) -> bool {
+        place < self.cursor() || self.done().contains(place)
+    }
     /// Places that wait to be delivered by themselves.
     pub fn pending(&self) -> impl Iterator<Item = Place> {
         self.lanes.outstanding().map(|(place, ..)| place)

@@ -406,6 +406,7 @@ async fn a_sink_goes_on_after_records_that_are_gone() {
     off.enabled = false;
     world.deliveries.put(off).expect("changed");
     world.seal(90, 5);
+    world.until(|status| status.oldest == Some(at(10)) && status.lag_events == 90).await;
     source.begins.store(60, Ordering::SeqCst);
     world.deliveries.put(spec(1, "https://a/")).expect("enabled");
     world.drained().await;
@@ -423,6 +424,9 @@ async fn a_sink_goes_on_after_records_that_are_gone() {
     source.begins.store(0, Ordering::SeqCst);
     let plan = world.deliveries.plan(ONE, all.0, all.1).await.expect("counted");
     assert_eq!((plan.due, plan.acknowledged, plan.dead, plan.dropped), (100, 49, 1, 50));
+    let missing = world.deliveries.differences(ONE, all, 1_000).await.expect("read");
+    assert_eq!((missing.len(), missing[0].id.as_str(), missing[1].id.as_str()), (51, "evt_3_0", "evt_10_0"));
+    assert_eq!((missing[0].set_aside.as_deref(), &missing[1].set_aside), (Some("the endpoint answered 400"), &None));
     let back = world.deliveries.reconcile(ONE, all.0, all.1, |_| {}).await.expect("sent");
     assert_eq!((back.delivered, back.unreadable), (51, vec![]));
     let status = world.status();

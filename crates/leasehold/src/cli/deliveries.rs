@@ -90,7 +90,7 @@ Examples:
   leasehold admin accounting reconcile biller --since yesterday
 
 Events are missing if they were set aside, or skipped by a webhook that was too far behind. A second run sends nothing.
-The result is recorded in the journal if anything was sent. The daemon goes on if this command is ended.")]
+The result is recorded in the journal, also if nothing was missing. The daemon goes on if this command is ended.")]
 pub(crate) struct ReconcileArgs {
     /// Name or number of the webhook [default: all that you may manage]
     pub(crate) webhook: Option<String>,

@@ -44,12 +44,11 @@ fn name(webhook: &Webhook) -> String {
 
 /// Whether the receiver takes events.
 fn reachable(one: &DeliveryStatus) -> (String, Style) {
-    let word = match one.state.as_str() {
-        "disabled" => "disabled",
-        "failing" => "no",
-        _ if one.last_success.is_some() => "yes",
-        _ if one.attempts > 0 => "no",
-        _ => "not tried yet",
+    let word = match one.reachable {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None if one.state == "disabled" => "disabled",
+        None => "not tried yet",
     };
     (word.to_owned(), if word == "no" { Style::Red } else { style(&one.state) })
 }
@@ -289,6 +288,33 @@ fn all_reconciled(all: &[Reconciled]) -> Result<(), Failed> {
     Err(Problem::refused("partly_failed", what).advice("the others were; the reasons are above").into())
 }
 
+/// What a dry run found missing, event by event.
+fn differences(session: &Session, name: &str, result: &DeliveriesReconciled) -> String {
+    if result.differences.is_empty() {
+        return String::new();
+    }
+    let headings = [
+        ("event", Align::Left),
+        ("type", Align::Left),
+        ("about", Align::Left),
+        ("happened", Align::Left),
+        ("record", Align::Right),
+        ("missing because", Align::Left),
+    ];
+    let mut table = Table::new(&headings).shrink_first(&["event", "missing because"]);
+    for one in &result.differences {
+        let why = match &one.reason {
+            Some(reason) => format!("set aside: {reason}"),
+            None => "dropped".to_owned(),
+        };
+        let (time, record) = (to_the_second(one.time), thousands(one.sequence));
+        table.row([one.event_id.clone(), one.event_type.clone(), one.subject.clone(), time, record, why]);
+    }
+    let left = (result.dead + result.dropped).saturating_sub(result.differences.len() as u64);
+    let more = if left > 0 { format!("and {} more\n", thousands(left)) } else { String::new() };
+    format!("\nMissing at {name}:\n\n{}\n{more}", session.lines(&table).join("\n"))
+}
+
 fn tell(session: &Session, time: &ReconcileDeliveries, all: &[Reconciled]) -> Result<(), Problem> {
     let mut headings = vec![
         ("webhook", Align::Left),
@@ -340,6 +366,12 @@ fn tell(session: &Session, time: &ReconcileDeliveries, all: &[Reconciled]) -> Re
         text = format!("Events from {since} to {until}\n\n{}\n", session.lines(&table).join("\n"));
         if missing == 0 {
             text.push_str("\nNothing to send: what was due was acknowledged, or waits for its ordinary delivery.\n");
+        }
+    }
+    for one in all {
+        if let Ok(Ended::Result(value)) = &one.ended {
+            let result = read(value)?;
+            text.push_str(&differences(session, &one.name, &result));
         }
     }
     print(&(text + &after))?;

@@ -241,7 +241,10 @@ fn what_is_refused_is_set_aside_and_sent_again() {
     // Compared, sent, and compared again.
     let reconcile = "admin accounting reconcile --since yesterday";
     let plan = daemon.run(&format!("{reconcile} --dry-run")).ok();
-    tells(&plan, &["biller", "would be sent"]);
+    tells(
+        &plan,
+        &["biller", "would be sent", "Missing at biller", "lease.granted", "set aside: the endpoint answered 422"],
+    );
     assert!(plan.err.contains("1 event would be sent"), "{plan:?}");
     let planned = daemon.json("admin accounting reconcile biller --since yesterday --dry-run");
     assert_eq!([&planned["due"], &planned["dead"], &planned["sent"]], [2, 1, 0].map(|n| json!(n)).each_ref());
@@ -251,9 +254,9 @@ fn what_is_refused_is_set_aside_and_sent_again() {
     let second = daemon.run(reconcile).ok();
     tells(&second, &["Nothing to send"]);
     let second = daemon.json(reconcile);
-    assert_eq!(second["webhooks"][0]["result"]["sequence"], Value::Null, "{second}");
+    assert!(second["webhooks"][0]["result"]["sequence"].is_u64(), "{second}");
     let records = daemon.run("audit records --kind accounting --json").ok().lines();
-    let record = &records[0];
+    let record = records.iter().find(|record| record["body"]["sent"] == 1).expect("the one that sent something");
     assert_eq!((&record["kind"], &record["body"]["sent"]), (&json!("accounting.reconciled"), &json!(1)));
     assert!(done.out.contains(&record["sequence"].to_string()), "{done:?}");
     assert_eq!(daemon.run("deliveries retry biller").ok().out, "nothing to send\n");

@@ -116,7 +116,10 @@ mod tests {
             window.note(at(minute * 60), due(total), Chosen::new());
         }
         assert!(window.0.len() <= 62, "{}", window.0.len());
-        assert_eq!(window.measure(at(90_000), due(total), &Chosen::new()), Rate { all: 7, accounting: 1, busiest: None, over: WINDOW });
+        assert_eq!(
+            window.measure(at(90_000), due(total), &Chosen::new()),
+            Rate { all: 7, accounting: 1, busiest: None, over: WINDOW }
+        );
         // Rounded up: a buffer for 0.1 events a minute needs to hold something.
         assert_eq!(window.measure(at(90_000 + 600), due(total), &Chosen::new()).all, 6);
         assert_eq!(window.measure(at(90_000 + 3_600), due(total + 1), &Chosen::new()).all, 1);

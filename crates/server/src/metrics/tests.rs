@@ -309,6 +309,7 @@ fn sink(number: u64) -> SinkFigures {
         backs_off_until: Some(Instant::from_secs(9)),
         last_error: None,
         last_success: None,
+        lost_records: Vec::new(),
         restarted: None,
         source_error: None,
     };

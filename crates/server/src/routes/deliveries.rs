@@ -49,9 +49,16 @@ fn status_of(webhook: api::Webhook, status: SinkStatus, job: Option<api::Deliver
         (true, Some(_)) => "failing",
         (true, None) => "delivering",
     };
+    let reachable = match state {
+        "disabled" => None,
+        "failing" => Some(false),
+        _ if status.last_success.is_some() => Some(true),
+        _ => (status.counters.attempts > 0).then_some(false),
+    };
     api::DeliveryStatus {
         webhook,
         state: state.to_owned(),
+        reachable,
         cursor: status.cursor.sequence,
         lag_records: status.lag_records,
         lag_events: status.lag_events,

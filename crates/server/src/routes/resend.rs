@@ -8,17 +8,19 @@ use crate::app::App;
 use crate::context::{Answer, Context, json};
 use crate::deliveries::work::{Asked, Job, Outcome};
 use leasehold_api as api;
-use leasehold_api::{Problem, ReconcileDeliveries, ReplayDeliveries, RetryDeliveries, codes};
-use leasehold_deliver::{Deliveries, Report, SinkId, Which};
+use leasehold_api::{Problem, ReconcileDeliveries, ReplayDeliveries, RetryDeliveries, When, codes};
+use leasehold_deliver::{DeliverError, Deliveries, Difference, Report, SinkId, Which};
 use leasehold_engine::{Command, Refusal};
 use leasehold_model::body::AccountingReconciled;
 use leasehold_model::{Instant, SinkNo};
 use std::future::Future;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// How long an answer waits for the result. With a shorter time limit for requests, half of that counts.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Events that a dry run lists.
+const DIFFERENCES_MAX: usize = 1_000;
 /// How often, and with which pauses, the result of a reconciliation is offered to an engine that is busy.
 const SEAL_ATTEMPTS: u32 = 30;
 const SEAL_PAUSE: Duration = Duration::from_secs(1);
@@ -119,6 +121,21 @@ pub(super) async fn reconcile_deliveries(context: Context) -> Answer {
     answer(&context, sink, asked, |job| reconciliation.run(job, dry_run)).await
 }
 
+fn difference(found: Difference) -> api::DeliveryDifference {
+    api::DeliveryDifference {
+        event_id: found.id,
+        event_type: found.kind,
+        sequence: found.place.sequence,
+        subject: found.order,
+        time: When(found.time),
+        cause: match found.set_aside {
+            Some(_) => api::DeliveryDifferenceCause::SetAside,
+            None => api::DeliveryDifferenceCause::Dropped,
+        },
+        reason: found.set_aside,
+    }
+}
+
 /// A comparison of what was due with what was acknowledged.
 struct Reconciliation {
     app: Arc<App>,
@@ -141,14 +158,26 @@ impl Reconciliation {
             sent: 0,
             failed: 0,
             unreadable: Vec::new(),
+            differences: Vec::new(),
             sequence: None,
         };
         job.is_due(plan.to_send());
-        if dry_run || plan.to_send() == 0 {
+        if dry_run {
+            let found = self.running.differences(sink, self.time, DIFFERENCES_MAX).await;
+            result.differences = found.map_err(|error| problem(&error))?.into_iter().map(difference).collect();
             return Ok(Outcome::Reconciled(result));
         }
-        let report = self.running.reconcile(sink, since, until, |report| job.has_done(report)).await;
-        let report = report.map_err(|error| problem(&error))?;
+        let so_far = Mutex::new(Report::default());
+        let note = |report: &Report| {
+            job.has_done(report);
+            *so_far.lock().unwrap_or_else(PoisonError::into_inner) = report.clone();
+        };
+        let (report, failure) = match self.running.reconcile(sink, since, until, note).await {
+            Ok(report) => (report, None),
+            // Nothing has to be sent.
+            Err(DeliverError::Disabled) if plan.to_send() == 0 => (Report::default(), None),
+            Err(error) => (so_far.into_inner().unwrap_or_else(PoisonError::into_inner), Some(problem(&error))),
+        };
         (result.sent, result.failed) = (report.delivered, report.dead);
         result.unreadable = unreadable(&report.unreadable);
         let done = AccountingReconciled {
@@ -161,6 +190,13 @@ impl Reconciliation {
             sent: report.delivered,
             failed: report.dead,
         };
+        // What was sent before it ended early cannot be taken back either.
+        if let Some(failure) = failure {
+            if report.delivered + report.dead > 0 {
+                self.seal(done).await?;
+            }
+            return Err(failure);
+        }
         result.sequence = Some(self.seal(done).await?);
         Ok(Outcome::Reconciled(result))
     }

@@ -69,7 +69,8 @@ async fn a_long_reconciliation_goes_on_and_can_be_followed() {
     assert_eq!(records["records"][0]["sequence"], result["sequence"]);
     assert_eq!(records["records"].as_array().map(Vec::len), Some(1));
     let again = world.post(&reconcile, all_of_time()).await.expect(200);
-    assert_eq!([&again["sent"], &again["dead"], &again["sequence"]], [&json!(0), &json!(0), &Value::Null]);
+    assert_eq!([&again["sent"], &again["dead"]], [&json!(0), &json!(0)]);
+    assert!(again["sequence"].as_u64() > result["sequence"].as_u64(), "it is recorded as well: {again}");
     world.stop().await;
 }
 

@@ -261,6 +261,9 @@ async fn what_is_refused_is_set_aside_and_can_be_sent_again() {
         [&plan["due"], &plan["acknowledged"], &plan["dead"], &plan["sent"]],
         [2, 1, 1, 0].map(|n| json!(n)).each_ref()
     );
+    let missing = &plan["differences"][0];
+    assert_eq!([&missing["event_id"], &missing["reason"]], [&letter["event_id"], &letter["reason"]], "{plan}");
+    assert_eq!((&missing["cause"], &plan["sequence"]), (&json!("set_aside"), &Value::Null));
     let mut wanted = window.clone();
     wanted["dry_run"] = json!(false);
     let done = world.post(&reconcile, wanted.clone()).await.expect(200);
@@ -270,9 +273,10 @@ async fn what_is_refused_is_set_aside_and_can_be_sent_again() {
     let records = world.get("/api/v1/audit/records?kind=accounting").await.expect(200);
     let record = &records["records"][0];
     assert_eq!((&record["sequence"], &record["body"]["sent"]), (&json!(sealed), &json!(1)));
-    // The second time nothing is missing.
+    // The second time nothing is missing, which is recorded as well.
     let again = world.post(&reconcile, wanted).await.expect(200);
-    assert_eq!([&again["sent"], &again["dead"], &again["sequence"]], [&json!(0), &json!(0), &Value::Null]);
+    assert_eq!([&again["sent"], &again["dead"], &again["differences"]], [&json!(0), &json!(0), &json!([])]);
+    assert!(again["sequence"].as_u64() > Some(sealed), "{again}");
     let attempts = world.get(&format!("{HOOKS}/biller/attempts")).await.expect(200);
     assert_eq!(attempts["attempts"].as_array().map(Vec::len), Some(3));
     let replayed =

@@ -34,7 +34,8 @@ fn problems(text: &str) -> Vec<Problem> {
 }
 
 fn check(accounting: &str, expected: &Expect) {
-    let shown: Vec<String> = problems(&format!("accounting:\n{accounting}")).iter().map(ToString::to_string).collect();
+    let shown: Vec<String> =
+        problems(&format!("accounting:\n  enabled: true\n{accounting}")).iter().map(ToString::to_string).collect();
     expected.assert_eq(&shown.join("\n"));
 }
 
@@ -52,6 +53,10 @@ fn the_tree_of_other_schedulers_is_accepted() {
     let without = problems(OF_THE_SEED);
     let keys: Vec<&str> = without.iter().map(|problem| problem.key).collect();
     assert_eq!(keys, ["accounting.vault.address", "accounting.vault.auth"]);
+    // Turned off, nothing of it is needed.
+    let off = OF_THE_SEED.replace("enabled: true", "enabled: false");
+    assert_eq!(problems(&off), []);
+    assert_eq!(problems(&format!("{off}  vault: {{ ca: /nowhere/ca.pem }}\n")), []);
 }
 
 #[test]
