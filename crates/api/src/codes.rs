@@ -65,7 +65,7 @@ codes! {
     PROOF_FAILED 500 "proof_failed" "The invoice does not follow from the records of its month; the detail says where.";
     ARCHIVED 410 "archived" "The answer is in a segment that was moved away or deleted.";
     JOURNAL_DAMAGED 500 "journal_damaged" "A part of the journal that the answer needs is damaged; `segment`, `offset` and `sequence` say where. Restore the segment from a copy.";
-    APP_INSTANCE_DELETED 410 "app_instance_deleted" "The app instance was deleted; `deleted_at` says when. What was reported for it stays.";
+    APP_INSTANCE_DELETED 410 "app_instance_deleted" "The app instance was deleted; the detail says when. What was reported for it stays.";
     MISSING_ANCHOR 422 "missing_anchor" "A usage record lacks a field that says what it is about; `field` names it.";
     UNKNOWN_ANCHOR 422 "unknown_anchor" "A usage record names something that does not exist, or that the token may not report for; `field` names it.";
     ANCHOR_MISMATCH 422 "anchor_mismatch" "A usage record says something else about its app instance than the registry; `field` names it.";

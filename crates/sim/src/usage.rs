@@ -217,21 +217,15 @@ impl<'a> Drawn<'a> {
     /// An allocation that an attachment may lend, or any number.
     fn allocation_of(&mut self, attachment: AttachmentNo) -> AllocationNo {
         let drawn = self.dice.below(self.state.size());
-        let source = self.records.iter().find_map(|record| match &record.body {
-            Body::AttachmentMade(made) if made.attachment == attachment => Some(made.source_project),
-            _ => None,
+        let made = self.records.iter().find_map(|record| {
+            let Body::AttachmentMade(made) = &record.body else { return None };
+            (made.attachment == attachment).then_some(made.source_project)
         });
-        let lent: Vec<u64> = self
-            .records
-            .iter()
-            .filter(|record| match &record.body {
-                Body::AllocationSubmitted(submitted) => {
-                    submitted.spec.source_project.or(record.identity.project) == source
-                }
-                _ => false,
-            })
-            .map(|record| record.sequence)
-            .collect();
+        let of_source = self.records.iter().filter(|record| {
+            let Body::AllocationSubmitted(submitted) = &record.body else { return false };
+            made.is_some() && submitted.spec.source_project.or(record.identity.project) == made
+        });
+        let lent: Vec<u64> = of_source.map(|record| record.sequence).collect();
         let is_any = lent.is_empty() || drawn.is_multiple_of(8);
         AllocationNo(if is_any { drawn } else { lent[self.dice.index(lent.len())] })
     }

@@ -32,7 +32,7 @@ fn yes_comes_first_and_every_line_has_its_check() {
           physics-main: h100 in main, standard  9.333333 GPU-hours  336.000000  proved
           total in EUR                                              336.000000
 
-          proved      all 13 records of the file are in the journal that the operator signed at 723 records
+          proved      all 13 records of the file are in the journal that the operator signed at 724 records
           proved      they are all 8 records of this tenant and all 0 common ones that the operator stated for the month
           proved      what was used, hour by hour, follows from these records and the prices in force
           proved      every amount, its rounding, the tax and the total follow from that
@@ -147,14 +147,14 @@ fn what_proves_nothing_is_refused_with_the_reason() {
           no: FILE proves nothing: the file does not end with a whole hash: it was cut, or bytes were added
         garbled: not_a_proof
           no: FILE proves nothing: the file does not begin with the line `leasehold-invoice-proof v1`
-        changed: bad_file
-          no: FILE proves nothing: the common list cannot be read: the bytes end too early
+        changed: root_mismatch
+          no: FILE proves nothing: its records do not lead to the root that was signed: something was changed
         newer: newer_format
           no: FILE proves nothing: the file has a newer format; use a newer leasehold-verify
-        of another key: bad_file
-          no: FILE proves nothing: the common list cannot be read: the bytes end too early
+        of another key: unknown_key
+          no: FILE proves nothing: its checkpoint is not signed by a key of the trust file
         of another origin: wrong_origin
-          no: FILE proves nothing: its checkpoint is not accepted: the checkpoint is of the log "cluster.example", expected "other.example"
+          no: FILE proves nothing: its checkpoint is not accepted: the checkpoint is of the log "vm/leasehold", expected "other.example"
         without a key: unknown_key
           no: FILE proves nothing: the trust file names no key of the operator: the line `key NAME+ID+BASE64` is missing, without which no signature counts
     "#]].assert_eq(&found);

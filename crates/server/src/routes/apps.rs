@@ -4,6 +4,7 @@ use super::ledger_scope::{bad, currency};
 use super::page::page;
 use super::rates::now;
 use super::tenancy::{changed, find_owner_project};
+use crate::books::look_up;
 use crate::context::{Answer, Context, json};
 use crate::{names, show, show_apps};
 use leasehold_api::{
@@ -161,10 +162,10 @@ fn find_instance(context: &Context) -> Result<AppInstanceNo, Problem> {
 }
 
 /// An instance that was deleted, for those who saw it while it existed.
-fn deleted_instance(context: &Context) -> Option<Problem> {
-    let (caller, text) = (context.caller(), context.subject());
-    let found = context.app.books.with_books(|books| {
-        let is_meant = |number: u64, object: &NamedObject| match names::digits::<u64>(text) {
+async fn deleted_instance(context: &Context) -> Option<Problem> {
+    let (caller, text) = (context.caller().clone(), context.subject().to_owned());
+    let found = look_up(&context.app, context.caller(), move |_, books| {
+        let is_meant = |number: u64, object: &NamedObject| match names::digits::<u64>(&text) {
             Some(given) => given == number,
             None => object.name.as_str() == text,
         };
@@ -175,13 +176,16 @@ fn deleted_instance(context: &Context) -> Option<Problem> {
         let meant = all.filter(|(number, object)| is_meant(*number, object) && sees(*number, object));
         Ok(meant.last().and_then(|(_, object)| object.deleted_at))
     });
-    let deleted_at = When(found.ok()??);
-    let detail = format!("The app instance \"{}\" was deleted at {deleted_at}.", text.escape_debug());
-    Some(codes::APP_INSTANCE_DELETED.problem(detail).with("deleted_at", deleted_at.to_string()))
+    let deleted_at = When(found.await.ok()??);
+    let detail = format!("The app instance \"{}\" was deleted at {deleted_at}.", context.subject().escape_debug());
+    Some(codes::APP_INSTANCE_DELETED.problem(detail))
 }
 
 pub(super) async fn show_app_instance(context: Context) -> Answer {
-    let number = find_instance(&context).map_err(|unknown| deleted_instance(&context).unwrap_or(unknown))?;
+    let number = match find_instance(&context) {
+        Ok(number) => number,
+        Err(unknown) => return Err(deleted_instance(&context).await.unwrap_or(unknown)),
+    };
     let shown = context.app.now.read(|state| Some(show_apps::instance(state, state.app_instance(number)?)));
     json(200, &shown.ok_or_else(|| show::gone_already("app instance"))?)
 }

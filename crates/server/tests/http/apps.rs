@@ -112,7 +112,7 @@ async fn runtimes_belong_to_their_tenant_and_those_of_the_platform_to_all() {
         own["app_instances"].as_array().expect("a list").iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["seven", "inference"]);
     admin(Method::Delete, "/api/v1/app-instances/ray-test", None).await.expect(200);
-    assert_eq!(admin(Method::Get, "/api/v1/app-instances/ray-test", None).await.code(), "unknown_app_instance");
+    assert_eq!(admin(Method::Get, "/api/v1/app-instances/ray-test", None).await.code(), "app_instance_deleted");
     world.stop().await;
 }
 
