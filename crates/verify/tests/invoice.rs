@@ -154,7 +154,7 @@ fn what_proves_nothing_is_refused_with_the_reason() {
         of another key: unknown_key
           no: FILE proves nothing: its checkpoint is not signed by a key of the trust file
         of another origin: wrong_origin
-          no: FILE proves nothing: its checkpoint is not accepted: the checkpoint is of the log "vm/leasehold", expected "other.example"
+          no: FILE proves nothing: its checkpoint is not accepted: the checkpoint is of the log "cluster.example/leasehold", expected "other.example"
         without a key: unknown_key
           no: FILE proves nothing: the trust file names no key of the operator: the line `key NAME+ID+BASE64` is missing, without which no signature counts
     "#]].assert_eq(&found);
