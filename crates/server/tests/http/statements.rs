@@ -31,7 +31,7 @@ fn local(data: &Path) -> Local {
 }
 
 /// The records in the data directory of a stopped daemon.
-fn records(data: &Path) -> Vec<Record> {
+pub(crate) fn records(data: &Path) -> Vec<Record> {
     let disk = Arc::new(RealDisk::new(data));
     let opened = FileJournal::open(disk, layout(), keys(data), local(data), leasehold_model::Instant(0));
     let journal = opened.expect("the journal").0;
@@ -50,7 +50,7 @@ fn resealed(from: &Path, records: &[Record]) -> tempfile::TempDir {
     resealed_in(from, records, layout())
 }
 
-fn resealed_in(from: &Path, records: &[Record], layout: Options) -> tempfile::TempDir {
+pub(crate) fn resealed_in(from: &Path, records: &[Record], layout: Options) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     std::fs::create_dir(&data).expect("created");
