@@ -19,6 +19,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Optional
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -304,6 +305,25 @@ class Folds(unittest.TestCase):
         self.fold(45, ([2], 30, {1: ()}), stamp=1010, reason=(1, 33))
         self.fold(43, ([(1, (), None), (2, (), None)], True), stamp=1020)
         self.assertEqual([self.lease(n)[2] for n in (1, 2)], [lists.PREEMPTED, lists.OWN_REQUEST])
+
+    def test_the_lines_of_an_invoice_are_limited(self):
+        common = Common(opened=0)
+        self.tenant.leases[1].start, self.tenant.leases[1].to = 0, 10 * H
+        self.tenant.leases[2].start, self.tenant.leases[2].to = 0, 0
+        with mock.patch.object(usage, "LINES_MAX", 10):
+            self.assertEqual(len(usage.usage_of(self.tenant, common, [], (0, 10 * H))), 10)
+            self.tenant.leases[1].to = 2**64 - 1
+            with self.assertRaises(usage.TooManyLines):
+                usage.usage_of(self.tenant, common, [], (0, 2**64 - 1))
+
+    def test_an_attempt_may_name_more_leases_than_there_are(self):
+        for first, count in ((1, 2**32 - 1), (2**64 - 1, 2**32 - 1), (1, 2)):
+            self.tenant.unknown_leases.clear()
+            self.tenant.leases[1].failed = False
+            self.tenant.attempts[8] = (first, count)
+            self.fold(79, (8, (lists.FAILED_START_END,), 0, 0))
+            self.assertEqual(self.tenant.leases[1].failed, first == 1)
+            self.assertEqual(bool(self.tenant.unknown_leases), count > 2)
 
     def test_a_member_of_a_gang_on_another_node_ends_as_node_lost(self):
         self.fold(45, ([1, 2], 0, {}), stamp=1010, reason=(5, ()))

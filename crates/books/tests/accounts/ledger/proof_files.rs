@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What somebody with the key makes of a history: the records, as evidence has them now, and a statement of them.
-struct Forged {
+pub(super) struct Forged {
     records: Vec<Record>,
     evidence: Evidence,
 }
 
 /// The records of a history with those of the evidence in their places. What the evidence leaves out stays in the journal.
-fn forge(history: &[Record], mut evidence: Evidence) -> Forged {
+pub(super) fn forge(history: &[Record], mut evidence: Evidence) -> Forged {
     // A file has no other order.
     evidence.records.sort_by_key(|evident| evident.sequence);
     let mut records = history.to_vec();
@@ -51,7 +51,7 @@ fn with_hashes(mut evidence: Evidence, hashes: &[Hash]) -> Evidence {
 }
 
 /// The file with the records of the evidence, the statement and the end of the month.
-fn file(key: &SigningKey, forged: &Forged) -> Option<Vec<u8>> {
+pub(super) fn file(key: &SigningKey, forged: &Forged) -> Option<Vec<u8>> {
     let Forged { records, evidence } = forged;
     Making { records, evidences: &[evidence], key, rotated_from: None, since: None }.file(0)
 }
@@ -166,7 +166,7 @@ fn honest_files_are_proved() {
     assert!(invoices >= least, "{invoices} honest files");
 }
 
-fn key() -> SigningKey {
+pub(super) fn key() -> SigningKey {
     SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key")
 }
 
