@@ -510,12 +510,18 @@ def said(value: Any) -> Any:
     return value if isinstance(value, (int, str, type(None))) else str(value)
 
 
+def difference(e: Wrong) -> Optional[int]:
+    """By how much, if it is about a number. Amounts are whole steps."""
+    numbers = isinstance(e.expected, int) and isinstance(e.found, int)
+    return e.found - e.expected if numbers else None
+
+
 def report_of(failures: list[Wrong], bill: Optional[Bill], not_proved: list[str], code: Optional[str] = None) -> dict:
     """`code` is why a file proves nothing, if it does."""
     out: dict[str, Any] = {
         "verdict": "no" if failures else "yes", "code": code or ("wrong" if failures else "proved"),
         "failures": [{"code": e.code, "place": list(e.place), "sentence": e.sentence, "expected": said(e.expected),
-                      "found": said(e.found)} for e in failures],
+                      "found": said(e.found), "difference": difference(e)} for e in failures],
         "not_proved": not_proved}
     if bill is not None:
         b = bill.invoice.body

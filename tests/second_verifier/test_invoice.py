@@ -644,6 +644,18 @@ class Invoices(unittest.TestCase):
             self.assertEqual(json.loads(out.getvalue().split("\n")[0])["verdict"], "yes")
 
 
+def figures(report: dict) -> set[tuple]:
+    """Of all that is wrong by a number: the place, what was expected, what was found, and the difference."""
+    return {(tuple(e["place"]), e["expected"], e["found"], e["difference"])
+            for e in report["failures"] if e["difference"] is not None}
+
+
+def figures_of_the_first(case: dict) -> set[tuple]:
+    """The same, as the first program says it: amounts have six decimals, and are whole steps here."""
+    number = lambda text: int(text.replace(".", ""))  # noqa: E731
+    return {(tuple(place), *map(number, texts)) for place, *texts in case.get("figures", [])}
+
+
 def judged(path: Path) -> tuple[str, dict, dict]:
     """A file of the first program: its name, what that says of it, and what we say."""
     case = json.loads(path.read_text())
@@ -653,9 +665,9 @@ def judged(path: Path) -> tuple[str, dict, dict]:
 
 
 class FilesOfTheFirstProgram(unittest.TestCase):
-    """Verdict, code and places agree for every file that the first program made or changed."""
+    """Verdict, code, places and figures agree for every file that the first program made or changed."""
 
-    HONEST, KINDS = 1000, 60
+    HONEST, KINDS, FIGURES = 1000, 60, 60
 
     def test_agreement(self):
         given = os.environ.get("LEASEHOLD_PROOFS")
@@ -665,7 +677,7 @@ class FilesOfTheFirstProgram(unittest.TestCase):
         paths = sorted(folder.glob("*.json"))
         with multiprocessing.Pool(2) as pool:
             cases = pool.map(judged, paths, chunksize=16)
-        honest, kinds = 0, set()
+        honest, kinds, compared = 0, set(), 0
         for name, case, report in cases:
             with self.subTest(name):
                 mine, theirs = ({tuple(p) for p in places} for places in (
@@ -675,6 +687,10 @@ class FilesOfTheFirstProgram(unittest.TestCase):
                 if case["code"] == "wrong":
                     self.assertEqual(mine, theirs, case["change"])
                     self.assertTrue(mine, "it is wrong nowhere")
+                    mine, theirs = figures(report), figures_of_the_first(case)
+                    both = {place for place, *_ in mine} & {place for place, *_ in theirs}
+                    self.assertEqual(*({one for one in all if one[0] in both} for all in (mine, theirs)), case["change"])
+                    compared += len(both)
             if case["change"] is None:
                 honest += report["verdict"] == "yes"
             else:
@@ -683,6 +699,7 @@ class FilesOfTheFirstProgram(unittest.TestCase):
         if given:  # by `make test`, after all of them were made
             self.assertGreaterEqual(honest, self.HONEST)
             self.assertGreaterEqual(len(kinds), self.KINDS, sorted(kinds))
+            self.assertGreaterEqual(compared, self.FIGURES, "places with figures")
 
 
 if __name__ == "__main__":
