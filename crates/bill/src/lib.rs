@@ -29,7 +29,7 @@ mod tenant;
 mod tenant_facts;
 mod usage;
 
-pub use check::{CheckedLine, Evidence, Evident, Mismatch, NotProved, Place, Report, Verdict, check};
+pub use check::{CheckedLine, Evidence, Evident, Mismatch, NotProved, Place, Report, Verdict, check, check_together};
 pub use concern::Concern;
 pub use fold::{Contradiction, Fold};
 pub use found::{Found, OfMonth};
