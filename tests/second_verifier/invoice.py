@@ -29,7 +29,7 @@ from lists import Common, Nodes, Tenant, is_common, owner
 from proof_file import (ProofFile, check_cosigned, check_pinned, check_root, decode_records, is_signed, parse,
                         proved_root, read_checkpoint, rotated_keys)
 from records import KINDS, LineKey, Sealed, month_of, month_start, month_text
-from usage import BUILT_IN_UNITS, Payer, Prices, Usage, usage_of
+from usage import BUILT_IN_UNITS, Payer, Prices, TooManyLines, Usage, usage_of
 from verify import Frontier, Malformed, UsageError, sha256
 
 CLOSING, ISSUED, CLOSED_PERIOD, STATED, APPLIED, USAGE = 150, 151, 152, 176, 159, 168
@@ -255,6 +255,10 @@ class Fold:
     def usage(self, window: tuple[int, int]) -> Usage:
         try:
             return usage_of(self.tenant, self.common, self.reports, window)
+        except TooManyLines:
+            self.bill.wrong("too_many_lines", "invoice", "lines", "the lists and records make too many lines of usage")
+            self.broken = True
+            return {}
         except (KeyError, Malformed) as e:
             raise Wrong("unknown_price", ("file", "usage"), f"usage names something that is in no list: {e}") from None
 
@@ -494,7 +498,9 @@ def check_together(bill: Bill, chain: list[Bill]) -> None:
     bill.not_proved = [n for n in bill.not_proved if "of earlier months: give" not in n]
     window = (month_start(chain[0].month), month_start(bill.month + 1))
     posted = fold.books.posted(range(chain[0].month, bill.month + 1), window)
-    same_usage(bill, fold, fold.usage(window), posted, False)
+    used = fold.usage(window)
+    if not fold.broken:
+        same_usage(bill, fold, used, posted, False)
     bill.failures += scratch.failures
 
 
@@ -504,12 +510,18 @@ def said(value: Any) -> Any:
     return value if isinstance(value, (int, str, type(None))) else str(value)
 
 
+def difference(e: Wrong) -> Optional[int]:
+    """By how much, if it is about a number. Amounts are whole steps."""
+    numbers = isinstance(e.expected, int) and isinstance(e.found, int)
+    return e.found - e.expected if numbers else None
+
+
 def report_of(failures: list[Wrong], bill: Optional[Bill], not_proved: list[str], code: Optional[str] = None) -> dict:
     """`code` is why a file proves nothing, if it does."""
     out: dict[str, Any] = {
         "verdict": "no" if failures else "yes", "code": code or ("wrong" if failures else "proved"),
         "failures": [{"code": e.code, "place": list(e.place), "sentence": e.sentence, "expected": said(e.expected),
-                      "found": said(e.found)} for e in failures],
+                      "found": said(e.found), "difference": difference(e)} for e in failures],
         "not_proved": not_proved}
     if bill is not None:
         b = bill.invoice.body

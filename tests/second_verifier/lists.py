@@ -530,11 +530,12 @@ class Tenant:
         if r.kind not in (76, 77):
             self.attempts.pop(b[0], None)
         if r.kind == 79 and b[1][0] == FAILED_START_END:
-            for n in range(began, began + count):
-                lease = self.leases.get(n)
-                if lease is None:
-                    self.unknown_leases.add(n)
-                    continue
+            named = range(began, began + count)  # the record may name far more than there are
+            known = [n for n in self.leases if n in named] if count > len(self.leases) else [
+                n for n in named if n in self.leases]
+            if len(known) < count:
+                self.unknown_leases.add(next(n for n in named if n not in self.leases))
+            for lease in map(self.leases.__getitem__, known):
                 if lease.revocation in (REVOKED_PREEMPTED, REVOKED_EARLIER_RULES, REVOKED_OWN):
                     continue
                 lease.failed = True

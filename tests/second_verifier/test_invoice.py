@@ -19,6 +19,7 @@ from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Optional
+from unittest import mock
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -304,6 +305,25 @@ class Folds(unittest.TestCase):
         self.fold(45, ([2], 30, {1: ()}), stamp=1010, reason=(1, 33))
         self.fold(43, ([(1, (), None), (2, (), None)], True), stamp=1020)
         self.assertEqual([self.lease(n)[2] for n in (1, 2)], [lists.PREEMPTED, lists.OWN_REQUEST])
+
+    def test_the_lines_of_an_invoice_are_limited(self):
+        common = Common(opened=0)
+        self.tenant.leases[1].start, self.tenant.leases[1].to = 0, 10 * H
+        self.tenant.leases[2].start, self.tenant.leases[2].to = 0, 0
+        with mock.patch.object(usage, "LINES_MAX", 10):
+            self.assertEqual(len(usage.usage_of(self.tenant, common, [], (0, 10 * H))), 10)
+            self.tenant.leases[1].to = 2**64 - 1
+            with self.assertRaises(usage.TooManyLines):
+                usage.usage_of(self.tenant, common, [], (0, 2**64 - 1))
+
+    def test_an_attempt_may_name_more_leases_than_there_are(self):
+        for first, count in ((1, 2**32 - 1), (2**64 - 1, 2**32 - 1), (1, 2)):
+            self.tenant.unknown_leases.clear()
+            self.tenant.leases[1].failed = False
+            self.tenant.attempts[8] = (first, count)
+            self.fold(79, (8, (lists.FAILED_START_END,), 0, 0))
+            self.assertEqual(self.tenant.leases[1].failed, first == 1)
+            self.assertEqual(bool(self.tenant.unknown_leases), count > 2)
 
     def test_a_member_of_a_gang_on_another_node_ends_as_node_lost(self):
         self.fold(45, ([1, 2], 0, {}), stamp=1010, reason=(5, ()))
@@ -624,6 +644,18 @@ class Invoices(unittest.TestCase):
             self.assertEqual(json.loads(out.getvalue().split("\n")[0])["verdict"], "yes")
 
 
+def figures(report: dict) -> set[tuple]:
+    """Of all that is wrong by a number: the place, what was expected, what was found, and the difference."""
+    return {(tuple(e["place"]), e["expected"], e["found"], e["difference"])
+            for e in report["failures"] if e["difference"] is not None}
+
+
+def figures_of_the_first(case: dict) -> set[tuple]:
+    """The same, as the first program says it: amounts have six decimals, and are whole steps here."""
+    number = lambda text: int(text.replace(".", ""))  # noqa: E731
+    return {(tuple(place), *map(number, texts)) for place, *texts in case.get("figures", [])}
+
+
 def judged(path: Path) -> tuple[str, dict, dict]:
     """A file of the first program: its name, what that says of it, and what we say."""
     case = json.loads(path.read_text())
@@ -633,9 +665,9 @@ def judged(path: Path) -> tuple[str, dict, dict]:
 
 
 class FilesOfTheFirstProgram(unittest.TestCase):
-    """Verdict, code and places agree for every file that the first program made or changed."""
+    """Verdict, code, places and figures agree for every file that the first program made or changed."""
 
-    HONEST, KINDS = 1000, 60
+    HONEST, KINDS, FIGURES = 1000, 60, 60
 
     def test_agreement(self):
         given = os.environ.get("LEASEHOLD_PROOFS")
@@ -645,7 +677,7 @@ class FilesOfTheFirstProgram(unittest.TestCase):
         paths = sorted(folder.glob("*.json"))
         with multiprocessing.Pool(2) as pool:
             cases = pool.map(judged, paths, chunksize=16)
-        honest, kinds = 0, set()
+        honest, kinds, compared = 0, set(), 0
         for name, case, report in cases:
             with self.subTest(name):
                 mine, theirs = ({tuple(p) for p in places} for places in (
@@ -655,6 +687,10 @@ class FilesOfTheFirstProgram(unittest.TestCase):
                 if case["code"] == "wrong":
                     self.assertEqual(mine, theirs, case["change"])
                     self.assertTrue(mine, "it is wrong nowhere")
+                    mine, theirs = figures(report), figures_of_the_first(case)
+                    both = {place for place, *_ in mine} & {place for place, *_ in theirs}
+                    self.assertEqual(*({one for one in all if one[0] in both} for all in (mine, theirs)), case["change"])
+                    compared += len(both)
             if case["change"] is None:
                 honest += report["verdict"] == "yes"
             else:
@@ -663,6 +699,7 @@ class FilesOfTheFirstProgram(unittest.TestCase):
         if given:  # by `make test`, after all of them were made
             self.assertGreaterEqual(honest, self.HONEST)
             self.assertGreaterEqual(len(kinds), self.KINDS, sorted(kinds))
+            self.assertGreaterEqual(compared, self.FIGURES, "places with figures")
 
 
 if __name__ == "__main__":

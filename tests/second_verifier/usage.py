@@ -23,6 +23,7 @@ BILLED = 1
 STANDARD = 2
 BUILT_IN_UNITS = {0: 1, 1: 1, 2: 1, 3: 1, 4: 2, 5: 2}  # measures: time or count
 TIME = 1
+LINES_MAX = 1 << 24  # of usage, for one invoice
 
 Payer = tuple[int, str]
 Usage = dict[tuple[Payer, LineKey], int]
@@ -132,6 +133,10 @@ def pieces(start: int, end: int, changes: list[int]) -> Iterator[tuple[int, int]
         start = stop
 
 
+class TooManyLines(Exception):
+    """The lists and records make more than LINES_MAX lines of usage."""
+
+
 class Meter:
     """Sums up usage by payer and line, within a window."""
 
@@ -148,6 +153,8 @@ class Meter:
             card = self.prices.card_at(pool, a)
             line = key(a // HOUR * HOUR, -1 if card is None else card)
             self.usage[(payer, self.prices.currency(card)), line] += quanta * (b - a)
+            if len(self.usage) > LINES_MAX:
+                raise TooManyLines
 
     def lease(self, x: Lease) -> None:
         self.held(x.payer, x.start, charged_until(x, self.prices), x.quanta, lambda hour, card: LineKey(
@@ -180,6 +187,8 @@ class Meter:
             self.usage[(project, price["currency"]), key] += sign * parts
             if creditor is not None:
                 self.usage[(creditor, price["currency"]), key] -= sign * parts
+            if len(self.usage) > LINES_MAX:
+                raise TooManyLines
 
     def booked(self, unit: int, app: Optional[int], said: dict) -> Iterator[tuple[int, dict, int]]:
         """Hour, price and 10^-18 units of each part that has a price."""

@@ -8,6 +8,9 @@ mod corrections;
 mod invoice;
 mod replay;
 mod shares;
+mod together;
+
+pub use together::check_together;
 
 use crate::list::{ClaimedNodes, CommonList, TenantList};
 use checker::Checker;

@@ -45,13 +45,6 @@ impl Kept {
         }
     }
 
-    pub(crate) fn fail_start(&mut self, lease: LeaseNo) {
-        match self.leases.get_mut(lease) {
-            Some(lease) => lease.fail_start(),
-            None => self.unknown = true,
-        }
-    }
-
     pub(crate) fn released(&mut self, claim: OpenClaim, at: Instant) {
         self.claims.push((claim, at));
     }

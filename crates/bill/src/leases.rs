@@ -5,6 +5,7 @@ use leasehold_model::{
     AppInstanceNo, AttachmentNo, ClassNo, Instant, LeaseNo, Name, NodeNo, PoolNo, Priority, ProjectNo, Quanta,
 };
 use std::collections::HashMap;
+use std::ops::Range;
 
 /// A lease without its number. What few leases have is in a box.
 #[derive(Clone, Debug)]
@@ -114,6 +115,22 @@ impl Leases {
 
     pub(crate) fn get_mut(&mut self, lease: LeaseNo) -> Option<&mut Lease> {
         self.open.get_mut(&lease.0)
+    }
+
+    /// The work of these leases could not be started. Returns how many of them are here.
+    pub(crate) fn fail_starts(&mut self, named: &Range<u64>) -> u64 {
+        let mut count = 0;
+        let mut fail = |lease: &mut Lease| {
+            lease.fail_start();
+            count += 1;
+        };
+        if named.end.saturating_sub(named.start) > self.open.len() as u64 {
+            let open = self.open.iter_mut().filter(|(number, _)| named.contains(number));
+            open.for_each(|(_, lease)| fail(lease));
+        } else {
+            named.clone().for_each(|number| _ = self.open.get_mut(&number).map(&mut fail));
+        }
+        count
     }
 
     pub(crate) fn remove(&mut self, number: LeaseNo) -> Option<OpenLease> {

@@ -11,6 +11,7 @@ mod check;
 mod common;
 mod concern;
 mod fold;
+mod found;
 mod idle;
 mod kept;
 mod kinds;
@@ -28,14 +29,15 @@ mod tenant;
 mod tenant_facts;
 mod usage;
 
-pub use check::{CheckedLine, Evidence, Evident, Mismatch, NotProved, Place, Report, Verdict, check};
+pub use check::{CheckedLine, Evidence, Evident, Mismatch, NotProved, Place, Report, Verdict, check, check_together};
 pub use concern::Concern;
 pub use fold::{Contradiction, Fold};
+pub use found::{Found, OfMonth};
 pub use list::{
     Attempt, Card, ClaimedNode, ClaimedNodes, CommonList, Ending, KnownApp, Limit, OpenClaim, OpenLease, Outage, Payer,
     Phase, Revocation, TenantList,
 };
-pub use recheck::{Failed, Found, Visit, Wrong, recheck};
+pub use recheck::{Failed, Visit, Wrong, recheck};
 pub use sorted::{Keyed, Sorted};
 pub use statement::{Progress, Stated, StatedTenant, Statements};
 pub use usage::{Used, UsedLines};

@@ -1,44 +1,19 @@
-//! Makes the statements of a journal again, and compares them with those that were sealed (ADR 25).
+//! Makes the statements of a journal again, and compares them with those that were sealed (ADR 25). Only tenants with an
+//! invoice have one, each has one at most, and the end of the month counts them.
 //!
 //! The journal is read month by month: the range of a month begins before the cut of the month before it, so the records
 //! between are read twice.
 
 use crate::fold::{Contradiction, Fold};
+use crate::found::Found;
 use crate::statement::{Progress, Stated, Statements};
-use leasehold_model::body::PeriodStated;
+use leasehold_model::body::{PeriodClosed, PeriodStated};
 use leasehold_model::{Body, Hash, Month, Record, TenantNo};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::ControlFlow;
 
-/// Where the statements of a journal are, by month: the first and the last of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
-    months: BTreeMap<Month, (u64, u64)>,
-}
-
-impl Found {
-    /// Notes a statement. The order does not matter.
-    pub fn note(&mut self, sequence: u64, month: Month) {
-        let (first, last) = self.months.entry(month).or_insert((sequence, sequence));
-        (*first, *last) = ((*first).min(sequence), (*last).max(sequence));
-    }
-    pub fn add(&mut self, other: &Self) {
-        for (month, (first, last)) in &other.months {
-            self.note(*first, *month);
-            self.note(*last, *month);
-        }
-    }
-    pub fn is_empty(&self) -> bool {
-        self.months.is_empty()
-    }
-    /// In order of month.
-    pub fn iter(&self) -> impl Iterator<Item = (Month, u64, u64)> + '_ {
-        self.months.iter().map(|(month, (first, last))| (*month, *first, *last))
-    }
-}
-
-/// What is wrong with a statement.
+/// What is wrong with a statement, or with how many there are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// It differs from what the records say, in this field.
@@ -49,6 +24,14 @@ pub enum Wrong {
     UnknownTenant,
     /// The month has no cut before it.
     NoCut,
+    /// The tenant has no invoice of the month before it.
+    NoInvoice,
+    /// The tenant has another one of the month.
+    SecondOne,
+    /// The month was closed before it.
+    Closed,
+    /// The end of the month counts another number of statements.
+    Count { counted: u64, found: u64 },
     /// A record that it is about contradicts the ones before that.
     Contradicted { sequence: u64, why: Contradiction },
 }
@@ -60,6 +43,12 @@ impl fmt::Display for Wrong {
             Self::NoTenant => f.write_str("it does not say whose statement it is"),
             Self::UnknownTenant => f.write_str("the records say nothing about its tenant"),
             Self::NoCut => f.write_str("no `period.closing` of its month precedes it"),
+            Self::NoInvoice => f.write_str("no invoice of the month was issued to its tenant before it"),
+            Self::SecondOne => f.write_str("its tenant has an earlier statement of the month"),
+            Self::Closed => f.write_str("the month was closed before it"),
+            Self::Count { counted, found } => {
+                write!(f, "it counts {counted} statements of its month, and the journal has {found}")
+            }
             Self::Contradicted { sequence, why } => write!(f, "record {sequence} cannot be one of a month: {why}"),
         }
     }
@@ -91,8 +80,18 @@ pub fn recheck<E>(
     mut read: impl FnMut(u64, &mut Visit<'_>) -> Result<(), E>,
 ) -> Result<u64, Failed<E>> {
     let (mut fold, mut compared) = (Fold::new(), 0);
-    for (month, first, last) in found.iter() {
-        let mut of_month = OfMonth { month, first, last, making: None, stated: None, compared: 0, wrong: None };
+    for (month, of, first, last) in found.to_compare() {
+        let mut of_month = Comparing {
+            month,
+            first,
+            last,
+            closed: of.closed.map(|(sequence, _)| sequence),
+            making: None,
+            stated: None,
+            invoiced: BTreeSet::new(),
+            compared: BTreeSet::new(),
+            wrong: None,
+        };
         let making = Statements::new(fold, month);
         let from = making.next_sequence();
         of_month.making = Some(making);
@@ -110,24 +109,29 @@ pub fn recheck<E>(
             return Err(Failed::Wrong { sequence, wrong });
         }
         let stated = of_month.stated.ok_or(Failed::Wrong { sequence: first, wrong: Wrong::NoCut })?;
-        compared += of_month.compared;
+        compared += of_month.compared.len() as u64;
         fold = stated.fold_at_border;
     }
     Ok(compared)
 }
 
-struct OfMonth {
+struct Comparing {
     month: Month,
     first: u64,
     last: u64,
+    /// The end of the month.
+    closed: Option<u64>,
     /// Until the cut; then [`Self::stated`].
     making: Option<Statements>,
     stated: Option<Stated>,
-    compared: u64,
+    /// Who has an invoice of the month.
+    invoiced: BTreeSet<TenantNo>,
+    /// Whose statements were compared.
+    compared: BTreeSet<TenantNo>,
     wrong: Option<(u64, Wrong)>,
 }
 
-impl OfMonth {
+impl Comparing {
     fn take(&mut self, record: &Record, hash: &Hash) -> ControlFlow<()> {
         if let Some(making) = &mut self.making {
             match making.take(record, hash) {
@@ -140,13 +144,22 @@ impl OfMonth {
             }
             return ControlFlow::Continue(());
         }
-        if let Body::PeriodStated(sealed) = &record.body
+        let mut right = Ok(());
+        if let Body::InvoiceIssued(invoice) = &record.body
+            && invoice.month == self.month
+        {
+            self.invoiced.extend(record.identity.tenant);
+        } else if let Body::PeriodStated(sealed) = &record.body
             && sealed.month == self.month
         {
-            if let Err(wrong) = self.compare(record.identity.tenant, sealed) {
-                return self.fail(record.sequence, wrong);
-            }
-            self.compared += 1;
+            right = self.compare(record, sealed);
+        } else if let Body::PeriodClosed(closed) = &record.body
+            && self.closed == Some(record.sequence)
+        {
+            right = self.count(closed);
+        }
+        if let Err(wrong) = right {
+            return self.fail(record.sequence, wrong);
         }
         if record.sequence >= self.last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
@@ -156,8 +169,25 @@ impl OfMonth {
         ControlFlow::Break(())
     }
 
-    fn compare(&self, tenant: Option<TenantNo>, sealed: &PeriodStated) -> Result<(), Wrong> {
-        let tenant = tenant.ok_or(Wrong::NoTenant)?;
+    /// Statements that precede the end of the month are all that it counts; none follows.
+    fn count(&self, closed: &PeriodClosed) -> Result<(), Wrong> {
+        let (counted, found) = (closed.statements.unwrap_or(0), self.compared.len() as u64);
+        if counted == found { Ok(()) } else { Err(Wrong::Count { counted, found }) }
+    }
+
+    fn compare(&mut self, record: &Record, sealed: &PeriodStated) -> Result<(), Wrong> {
+        let tenant = record.identity.tenant.ok_or(Wrong::NoTenant)?;
+        self.compare_fields(tenant, sealed)?;
+        if self.closed.is_some_and(|closed| closed < record.sequence) {
+            return Err(Wrong::Closed);
+        }
+        if !self.invoiced.contains(&tenant) {
+            return Err(Wrong::NoInvoice);
+        }
+        if self.compared.insert(tenant) { Ok(()) } else { Err(Wrong::SecondOne) }
+    }
+
+    fn compare_fields(&self, tenant: TenantNo, sealed: &PeriodStated) -> Result<(), Wrong> {
         let stated = self.stated.as_ref().ok_or(Wrong::NoCut)?;
         let made = &stated.tenants.get(&tenant).ok_or(Wrong::UnknownTenant)?.statement;
         let fields = [

@@ -243,11 +243,12 @@ impl Tenant {
     pub(crate) fn fail(&mut self, failed: &AllocationFailed) {
         let attempt = self.attempts.remove(&failed.allocation.0);
         let Some(attempt) = attempt.filter(|_| failed.end == AttemptEnd::FailedStart) else { return };
-        for number in (attempt.first_lease.0..).take(attempt.leases as usize).map(LeaseNo) {
-            match self.leases.get_mut(number) {
-                Some(lease) => lease.fail_start(),
-                None => self.kept.iter_mut().for_each(|kept| kept.fail_start(number)),
-            }
+        let named = attempt.first_lease.0..attempt.first_lease.0.saturating_add(attempt.leases.into());
+        // A record may name far more leases than there are.
+        let mut known = self.leases.fail_starts(&named);
+        if let Some(kept) = &mut self.kept {
+            known += kept.leases.fail_starts(&named);
+            kept.unknown |= known < u64::from(attempt.leases);
         }
     }
 

@@ -13,6 +13,7 @@ use leasehold_model::{
     AppInstanceNo, AttachmentNo, ClassNo, Instant, Item, LineKey, Name, PoolNo, Priority, ProjectNo, TenantNo,
 };
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 /// What was used of a line, and what that costs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,6 +28,35 @@ pub type UsedLines = BTreeMap<(ProjectNo, Currency), BTreeMap<LineKey, Used>>;
 
 /// Usage alone.
 pub(crate) type Usage = BTreeMap<(ProjectNo, Currency), BTreeMap<LineKey, i128>>;
+
+/// Lines of usage that are computed for one invoice. A lease has one for each hour since it began, and a list can say that
+/// it began in 1970: the memory must not follow from what a file claims.
+pub(crate) const LINES_MAX: usize = 1 << 24;
+
+/// There are more than [`LINES_MAX`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TooManyLines;
+
+/// Usage that is being added up.
+struct Adding {
+    usage: Usage,
+    lines: usize,
+    lines_max: usize,
+}
+
+impl Adding {
+    fn add(&mut self, payer: (ProjectNo, Currency), key: LineKey, amount: i128) -> Result<(), TooManyLines> {
+        match self.usage.entry(payer).or_default().entry(key) {
+            Entry::Occupied(mut sum) => *sum.get_mut() = sum.get().saturating_add(amount),
+            Entry::Vacant(_) if self.lines == self.lines_max => return Err(TooManyLines),
+            Entry::Vacant(new) => {
+                new.insert(amount);
+                self.lines += 1;
+            }
+        }
+        Ok(())
+    }
+}
 
 /// What the lines of a lease have in common, with the payer. All leases with the same attributes are one step function.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -97,7 +127,7 @@ impl Fold {
     /// What the lines of a tenant used in a window, and what that costs. See [`Self::keep`].
     pub fn used(&self, tenant: TenantNo, window: Window) -> Result<UsedLines, Overflow> {
         let mut used = UsedLines::new();
-        for (payer, lines) in self.usage(tenant, window) {
+        for (payer, lines) in self.usage(tenant, window, usize::MAX).map_err(|TooManyLines| Overflow)? {
             let of = used.entry(payer).or_default();
             for (key, usage) in lines {
                 let (_, each) = self.unit_cost(&key)?.ok_or(Overflow)?;
@@ -110,28 +140,29 @@ impl Fold {
 
     /// What a tenant used in a window, by the records so far. It has to keep what the tenant closes; nothing before the
     /// opening of the ledger counts.
-    pub(crate) fn usage(&self, tenant: TenantNo, window: Window) -> Usage {
-        let (Some(of), Some(opened)) = (self.tenants.get(&tenant), self.common.opened) else { return Usage::new() };
-        let Some(kept) = of.kept.as_deref() else { return Usage::new() };
+    pub(crate) fn usage(&self, tenant: TenantNo, window: Window, lines_max: usize) -> Result<Usage, TooManyLines> {
+        let nothing = Ok(Usage::new());
+        let (Some(of), Some(opened)) = (self.tenants.get(&tenant), self.common.opened) else { return nothing };
+        let Some(kept) = of.kept.as_deref() else { return nothing };
         let window = window.clip(Window::new(opened, Instant::MAX));
         if window.is_empty() {
-            return Usage::new();
+            return nothing;
         }
         let schedule = self.common.schedule();
-        let mut usage = Usage::new();
+        let mut adding = Adding { usage: Usage::new(), lines: 0, lines_max };
         for (series, steps) in all_steps(of, kept, &schedule, window) {
-            add_series(&series, steps, &schedule, window, &mut usage);
+            add_series(&series, steps, &schedule, window, &mut adding)?;
         }
         for (payer, lines) in &kept.reported.lines {
             let inside = lines.iter().filter(|(key, _)| key.hour >= window.from && key.hour < window.to);
             for (key, amount) in inside {
-                let sum = usage.entry(*payer).or_default().entry(key.clone()).or_default();
-                *sum = sum.saturating_add(*amount);
+                adding.add(*payer, key.clone(), *amount)?;
             }
         }
+        let mut usage = adding.usage;
         usage.values_mut().for_each(|lines| lines.retain(|_, usage| *usage != 0));
         usage.retain(|_, lines| !lines.is_empty());
-        usage
+        Ok(usage)
     }
 
     /// The cost of one part of what a line counts, and its currency; `None` if there is no such class, card or price.
@@ -179,8 +210,8 @@ fn add_series(
     mut steps: Vec<(Instant, i128)>,
     schedule: &Schedule,
     window: Window,
-    usage: &mut Usage,
-) {
+    adding: &mut Adding,
+) -> Result<(), TooManyLines> {
     steps.sort_unstable();
     let changes = schedule.changes(series.pool, window);
     let mut changes = changes.into_iter().peekable();
@@ -191,11 +222,63 @@ fn add_series(
             let hour_end = Instant(hour_of(at).0.saturating_add(HOUR_NS));
             let end = hour_end.min(next).min(changes.peek().copied().unwrap_or(Instant::MAX));
             let (card, prices) = schedule.version_at(series.pool, at);
-            let lines = usage.entry((series.payer, prices.currency)).or_default();
-            let sum = lines.entry(series.key(hour_of(at), card)).or_default();
-            *sum = sum.saturating_add(level.saturating_mul(i128::from(end.since(at).0)));
+            let amount = level.saturating_mul(i128::from(end.since(at).0));
+            adding.add((series.payer, prices.currency), series.key(hour_of(at), card), amount)?;
             at = end;
         }
         (level, at) = (level + by, next);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::list::{ClaimedNodes, CommonList, Phase, Revocation, TenantList};
+    use crate::sorted::Sorted;
+    use leasehold_model::{LeaseNo, NodeNo, Quanta};
+
+    /// A tenant with a lease that has been held since 1970.
+    fn since_1970() -> Fold {
+        let lease = OpenLease {
+            lease: LeaseNo(1),
+            payer: ProjectNo(0),
+            project: ProjectNo(0),
+            pool: PoolNo(0),
+            node: NodeNo(0),
+            class: ClassNo(0),
+            quanta: Quanta(3),
+            priority: Priority::Standard,
+            priced: Priority::Standard,
+            tag: None,
+            app_instance: None,
+            attachment: None,
+            control_plane: false,
+            from: Instant(0),
+            to: Instant::MAX,
+            phase: Phase::Held,
+            ending: Ending::None,
+            revoked: Revocation::None,
+            failed_start: false,
+            fenced_from: None,
+            ended: None,
+        };
+        let list = TenantList { leases: Sorted::new([lease]), ..TenantList::empty(TenantNo(0)) };
+        let common = CommonList { opened: Some(Instant(0)), ..CommonList::default() };
+        let mut fold = Fold::from_lists(common, BTreeMap::from([(TenantNo(0), list)]), ClaimedNodes::default());
+        fold.keep(TenantNo(0), Instant(0));
+        fold
+    }
+
+    #[test]
+    fn the_lines_of_an_invoice_are_limited() {
+        let (fold, window) = (since_1970(), Window::new(Instant(0), Instant(10 * HOUR_NS)));
+        let lines =
+            |lines_max| fold.usage(TenantNo(0), window, lines_max).map(|usage| usage.values().map(BTreeMap::len).sum());
+        assert_eq!(lines(10), Ok(10));
+        assert_eq!(lines(9), Err(TooManyLines));
+        // Until the end of all time there are five million hours: it ends long before them.
+        let for_ever = Window::new(Instant(0), Instant::MAX);
+        assert_eq!(fold.usage(TenantNo(0), for_ever, 1000), Err(TooManyLines));
     }
 }

@@ -2,18 +2,19 @@
 
 use leasehold_bill::{ClaimedNodes, Concern, Contradiction, Ending, Fold, Phase, Revocation};
 use leasehold_model::body::{
-    AppInstanceDeleted, AppInstancePut, AppTypeDeleted, BelongsTo, Body, ClassPut, Correlation, EntitlementPut,
-    EntitlementScope, Expired, Fenced, Granted, Heartbeat, Leases, LedgerAdjusted, Member, NodeDrained, NodeLost,
-    NodePut, NodeReturned, Nodes, NodesClaimed, NodesReleased, PolicyScope, PreemptionDecided, ProjectPut, Released,
-    Renewal, Renewed, ReplicaPlacement, Reported, ReportedLeases, Revoked, SharingPut, TeardownStarted, TenantPut,
-    TornDown, UserPut,
+    AllocationFailed, AllocationPlaced, AppInstanceDeleted, AppInstancePut, AppTypeDeleted, BelongsTo, Body, ClassPut,
+    Correlation, EntitlementPut, EntitlementScope, Expired, Fenced, Granted, Heartbeat, Leases, LedgerAdjusted, Member,
+    NodeDrained, NodeLost, NodePut, NodeReturned, Nodes, NodesClaimed, NodesReleased, PolicyScope, PreemptionDecided,
+    ProjectPut, Released, Renewal, Renewed, ReplicaPlacement, Reported, ReportedLeases, Revoked, SharingPut,
+    TeardownStarted, TenantPut, TornDown, UserPut,
 };
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::rate::Currency;
 use leasehold_model::{
-    AllocationNo, AllocationSpec, AppInstanceNo, AppTypeNo, ClassNo, ClassSpec, ControlPlaneScope, Identity, Instant,
-    LeaseNo, Month, Name, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, Quanta, RULES_VERSION, Reason, Record,
-    ResourceKind, RuntimeBackend, Span, TeardownMode, TenantNo, TenantSettings, UnitNo, UnitQuantity, UserNo,
+    AllocationNo, AllocationSpec, AppInstanceNo, AppTypeNo, AttemptEnd, ClassNo, ClassSpec, ControlPlaneScope,
+    Identity, Instant, LeaseNo, Month, Name, NodeNo, OperatingMode, PoolNo, Priority, ProjectNo, Quanta, RULES_VERSION,
+    Reason, Record, ResourceKind, RuntimeBackend, Span, TeardownMode, TenantNo, TenantSettings, UnitNo, UnitQuantity,
+    UserNo,
 };
 use std::collections::BTreeMap;
 
@@ -334,4 +335,23 @@ fn lists_are_all_that_a_tenant_has_to_know() {
         assert_eq!(told.tenant_list(TenantNo(1)), tape.fold.tenant_list(TenantNo(1)));
     }
     assert_eq!(told.tenants().collect::<Vec<_>>(), [TenantNo(1)]);
+}
+
+/// A record may name far more leases than there are, or than there are numbers: that takes no time, and changes those that
+/// are there.
+#[test]
+fn an_attempt_may_name_more_leases_than_there_are() {
+    for (first, leases, failed) in [(1, u32::MAX, true), (u64::MAX - 5, u32::MAX, false), (1, 1, true), (2, 1, false)] {
+        let mut tape = Tape::new();
+        tape.ok(A, grant(1));
+        let (allocation, first_lease) = (AllocationNo(7), LeaseNo(first));
+        tape.ok(A, AllocationPlaced { allocation, attempt: 1, first_lease, leases, rules_version: RULES_VERSION });
+        tape.ok(
+            A,
+            AllocationFailed { allocation, end: AttemptEnd::FailedStart, exit_status: None, storage_written: 0 },
+        );
+        let list = tape.fold.tenant_list(TenantNo(0));
+        let lease = list.leases.get(&LeaseNo(1)).expect("it is open");
+        assert_eq!(lease.failed_start, failed, "{leases} from {first} on");
+    }
 }

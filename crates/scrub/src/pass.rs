@@ -6,7 +6,7 @@ use leasehold_bill::Found;
 use leasehold_books::Balance;
 use leasehold_journal::{FileJournal, Scrub, ScrubDamage, ScrubStep};
 use leasehold_meter::QuantaNs;
-use leasehold_model::{Body, ClassNo, LeaseNo, TenantNo};
+use leasehold_model::{ClassNo, LeaseNo, TenantNo};
 use std::io;
 use std::ops::ControlFlow;
 
@@ -91,9 +91,7 @@ impl Pass {
         let read = scrub.step(&mut |_, raw| {
             // It was decoded a moment ago.
             if let Ok(record) = raw.decode() {
-                if let Body::PeriodStated(stated) = &record.body {
-                    statements.note(record.sequence, stated.month);
-                }
+                statements.note(&record);
                 step.found.extend(check.take(&record).err());
             }
             ControlFlow::Continue(())

@@ -2,7 +2,7 @@
 
 use crate::check::{BooksChecked, Check, Corrections};
 use crate::tally::{Lease, OPEN_MAX, Phase, Sums, Tally};
-use leasehold_bill::Found;
+use leasehold_bill::{Found, OfMonth};
 use leasehold_books::{Balance, End};
 use leasehold_journal::ScrubPlace;
 use leasehold_model::codec::{DecodeError, Field, Reader, put_varint};
@@ -10,7 +10,7 @@ use leasehold_model::rate::Currency;
 use leasehold_model::{Account, ClassNo, Instant, Month, Steps, TenantNo};
 
 /// Raised whenever the bytes change their meaning.
-const VERSION: u64 = 5;
+const VERSION: u64 = 6;
 /// More payers and classes than any journal has.
 const SUMS_MAX: usize = 1 << 24;
 /// More allocations that are not over, or corrected ends, than any journal has.
@@ -52,8 +52,7 @@ pub(crate) fn put(place: &ScrubPlace, check: &Check, statements: &Found) -> Vec<
     put_list(check.tally.accounts.iter().map(|(key, sum)| (*key, Steps(*sum))), &mut out);
     put_list(check.corrections.ends.iter().map(|(lease, end)| (*lease, *end)), &mut out);
     put_list(check.corrections.idle.iter().copied(), &mut out);
-    let statements: Vec<_> = statements.iter().map(|(month, first, last)| (month, (first, last))).collect();
-    put_list(statements.into_iter(), &mut out);
+    put_list(statements.months().map(|(month, of)| (month, (of.stated, of.closed))), &mut out);
     out
 }
 
@@ -91,9 +90,8 @@ fn read(r: &mut Reader<'_>) -> Result<(ScrubPlace, Check, Found), DecodeError> {
     tally.accounts = get_list::<(_, Steps)>(r)?.into_iter().map(|(key, sum)| (key, sum.0)).collect();
     let corrections = Corrections { ends: get_list(r)?.into_iter().collect(), idle: get_list(r)? };
     let mut statements = Found::default();
-    for (month, (first, last)) in get_list::<(Month, (u64, u64))>(r)? {
-        statements.note(first, month);
-        statements.note(last, month);
+    for (month, (stated, closed)) in get_list::<(Month, (Option<(u64, u64)>, Option<(u64, u64)>))>(r)? {
+        statements.add_month(month, OfMonth { stated, closed });
     }
     r.finish()?;
     Ok((place, Check::at(balance, tally, (next_row, idle, corrections), state), statements))

@@ -30,6 +30,7 @@ pub(crate) struct App {
     pub(crate) deliveries: crate::deliveries::DeliveryService,
     /// How long an answer may take to begin.
     pub(crate) request_timeout: std::time::Duration,
+    pub(crate) proof_bytes_max: u64,
     pub(crate) scrub: Arc<crate::scrub::ScrubService>,
     pub(crate) agents: crate::agents::Agents,
     /// Hash of the first record, from which public IDs are derived.

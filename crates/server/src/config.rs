@@ -41,6 +41,7 @@ pub const KEYS: &[&str] = &[
     "limits.idle_timeout",
     "limits.body_bytes",
     "limits.batch_body_bytes",
+    "limits.proof_bytes",
     "limits.streams",
     "limits.queued_requests",
     "rate.operations_per_second",
@@ -194,6 +195,9 @@ pub struct Limits {
     pub body_bytes: u64,
     #[serde(deserialize_with = "size")]
     pub batch_body_bytes: u64,
+    /// The largest proof of an invoice, which is made in memory.
+    #[serde(deserialize_with = "size")]
+    pub proof_bytes: u64,
     /// Open event streams.
     pub streams: u32,
     /// Operations that wait for the engine; further ones are refused with `busy`.
@@ -211,6 +215,7 @@ impl Default for Limits {
             idle_timeout: Span::from_secs(75),
             body_bytes: BODY_BYTES_MAX as u64,
             batch_body_bytes: BATCH_BODY_BYTES_MAX as u64,
+            proof_bytes: 512 << 20,
             streams: 1000,
             queued_requests: 100_000,
         }

@@ -392,6 +392,7 @@ fn assemble(
         proofs: Proofs::default(),
         deliveries,
         request_timeout: config.limits.request_timeout.into(),
+        proof_bytes_max: config.limits.proof_bytes,
         scrub: Arc::new(scrub),
         agents: Agents::new(began),
         genesis,

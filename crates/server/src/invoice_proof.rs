@@ -21,9 +21,6 @@ use leasehold_tlog::{Subtree, leaf_hash};
 use std::ops::ControlFlow;
 use std::sync::{Arc, Weak};
 
-/// Bytes of a file. A month with a million records has about 200 MB.
-pub(crate) const PROOF_BYTES_MAX: usize = 512 << 20;
-
 /// An invoice whose month is closed and stated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Provable {
@@ -111,6 +108,7 @@ fn make(app: &App, invoice: Provable, signed: &SignedCheckpoint, waiting: &Waiti
         making: Statements::new(fold, invoice.month).with_lists_of(invoice.tenant),
         writer: ProofWriter::new(invoice.number, &signed.note, growth.as_ref()),
         closed: false,
+        bytes_max: app.proof_bytes_max,
     };
     let before = rotations.iter().copied().filter(|at| *at < stated.from);
     pass_until(app, &mut reading.writer, stated.from, before)?;
@@ -162,6 +160,8 @@ struct Reading {
     writer: ProofWriter,
     /// The end of the month was read.
     closed: bool,
+    /// The most bytes that the file may have.
+    bytes_max: u64,
 }
 
 impl Reading {
@@ -192,8 +192,8 @@ impl Reading {
         } else {
             self.writer.pass(leaf_hash(&hash));
         }
-        if self.writer.bytes() > PROOF_BYTES_MAX {
-            let detail = format!("The proof would be larger than {} MiB.", PROOF_BYTES_MAX >> 20);
+        if self.writer.bytes() as u64 > self.bytes_max {
+            let detail = format!("The proof would be larger than {} bytes (`limits.proof_bytes`).", self.bytes_max);
             return Err(codes::PROOF_TOO_LARGE.problem(detail));
         }
         self.closed = sequence > stated.cut && self.bill.place(&record) == Some(Place::Closed);

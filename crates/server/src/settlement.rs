@@ -34,6 +34,8 @@ pub(crate) enum Unsettled {
     Unsealed(Unsealed),
     /// The daemon is stopping, or has no file descriptors left.
     Interrupted,
+    /// The records of a month cannot be read, so that its statements cannot be made yet.
+    Unreadable(String),
     /// The records of a month say nothing about a tenant that got an invoice.
     NotStated(TenantNo),
 }
@@ -46,6 +48,9 @@ impl fmt::Display for Unsettled {
             Self::Refused(refusal) => write!(f, "{refusal} ({})", refusal.code()),
             Self::Unsealed(unsealed) => f.write_str(&crate::problem::unanswered(unsealed).detail),
             Self::Interrupted => f.write_str("the records of the month could not be read to their end"),
+            Self::Unreadable(why) => {
+                write!(f, "the statements of the month that is being closed cannot be made yet: {why}")
+            }
             Self::NotStated(tenant) => {
                 write!(f, "the records of the month say nothing about {tenant}, which got an invoice")
             }

@@ -1,10 +1,12 @@
 //! Statements: what the records of a month say about each tenant that got an invoice (ADR 25). They are made from the
 //! files of the journal while the month is being closed, and sealed before it is closed.
 //!
-//! A month whose statements cannot be made is closed without them: records of old rules do not name their tenants, and
-//! segments may be out of reach. If a statement was made and is refused, something is wrong that nobody foresaw: the month
-//! stays open, the operator is told, and it is tried again.
+//! A month whose statements can never be made is closed without them: records of old rules do not name their tenants. If
+//! the records cannot be read, the disk may be back in a moment, and an archive mounted: the month stays open and it is
+//! tried again, for a day ([`patience`]). If a statement was made and is refused, something is wrong that nobody foresaw:
+//! the month stays open, the operator is told, and it is tried again.
 
+mod patience;
 mod saved;
 
 use crate::app::App;
@@ -16,6 +18,7 @@ use leasehold_engine::{Command, Refusal};
 use leasehold_journal::disk::is_out_of_files;
 use leasehold_journal::{MacKey, ReadError};
 use leasehold_model::{Month, TenantNo};
+use patience::Patience;
 use saved::SavedFolds;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -29,6 +32,8 @@ const TOGETHER: usize = 16;
 enum Unstated {
     /// The daemon is stopping, or has no file descriptors left: it is tried again.
     Later,
+    /// The records cannot be read, for this reason: it is tried again for some time.
+    Unreadable(String),
     /// The month is closed without them.
     Never(String),
 }
@@ -39,11 +44,12 @@ pub(crate) struct StatementService {
     folds: SavedFolds,
     /// Statements that were made and could not all be sealed: the records are not read again for the rest.
     made: Mutex<Option<Stated>>,
+    patience: Patience,
 }
 
 impl StatementService {
     pub(crate) fn new(data: &Path, key: MacKey) -> Self {
-        Self { folds: SavedFolds::new(data, key), made: Mutex::new(None) }
+        Self { folds: SavedFolds::new(data, key), made: Mutex::new(None), patience: Patience::default() }
     }
 
     fn made(&self) -> MutexGuard<'_, Option<Stated>> {
@@ -65,12 +71,18 @@ pub(crate) fn state_month(app: &App, month: Month, cut: u64) -> Result<u64, Unse
     if missing.is_empty() {
         return Ok(cut);
     }
-    let began = std::time::Instant::now();
+    let (began, patience) = (std::time::Instant::now(), &app.statements.patience);
+    if let Some(why) = patience.not_yet(month, app.time()) {
+        return Err(Unsettled::Unreadable(why));
+    }
     let made = app.statements.made().take().filter(|made| (made.month, made.cut) == (month, cut));
     let stated = match made.map_or_else(|| read(app, month, cut), Ok) {
         Ok(stated) => stated,
         Err(Unstated::Later) => return Err(Unsettled::Interrupted),
-        Err(Unstated::Never(why)) => {
+        Err(Unstated::Unreadable(why)) if patience.failed(month, app.time(), &why) => {
+            return Err(Unsettled::Unreadable(why));
+        }
+        Err(Unstated::Never(why) | Unstated::Unreadable(why)) => {
             tracing::warn!(month = %month, why, "the month is closed without statements, so its invoices cannot be proved");
             return Ok(cut);
         }
@@ -114,7 +126,7 @@ fn read(app: &App, month: Month, cut: u64) -> Result<Stated, Unstated> {
     match scanned {
         Ok(()) => ended?,
         Err(ReadError::Io(error)) if is_out_of_files(&error) => return Err(Unstated::Later),
-        Err(error) => return Err(Unstated::Never(error.to_string())),
+        Err(error) => return Err(Unstated::Unreadable(error.to_string())),
     }
     making.finish().ok_or_else(|| Unstated::Never("the month has no records".into()))
 }

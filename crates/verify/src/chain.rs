@@ -7,7 +7,7 @@ use crate::chunks::{Chunk, Flaw};
 use crate::failure::Why;
 use crate::tree::{GrowingRun, Run};
 use leasehold_bill::Found;
-use leasehold_model::body::{Converted, Genesis, KeyRotated, PeriodStated, Started};
+use leasehold_model::body::{Converted, Genesis, KeyRotated, PeriodClosed, PeriodStated, Started};
 use leasehold_model::frame::{BATCH_HEADER_BYTES, Frames, signed_message};
 use leasehold_model::{Body, Damage, DecodeError, Hash, Instant, RawBatch, RawRecord, Reader, Record};
 use leasehold_tlog::verify_raw;
@@ -163,10 +163,8 @@ impl<'a> Walk<'a> {
             let event = key_event(raw, position)?;
             self.checked.events.push((position, event));
         }
-        if record.kind == PeriodStated::KIND
-            && let Body::PeriodStated(stated) = decode(raw, position)?.body
-        {
-            self.checked.statements.note(position.sequence, stated.month);
+        if [PeriodStated::KIND, PeriodClosed::KIND].contains(&record.kind) {
+            self.checked.statements.note(&decode(raw, position)?);
         }
         self.push(this);
         Ok(())

@@ -246,7 +246,7 @@ impl fmt::Display for Failure {
             Why::BadGenesis(why) => write!(f, "{record}: {why}"),
             Why::BadRotation(why) => write!(f, "{record} changes the signing key, but is invalid: {why}"),
             Why::BadConversion(why) => write!(f, "{record}: {why}"),
-            Why::BadStatement(wrong) => write!(f, "{record} states the records of a month wrongly: {wrong}"),
+            Why::BadStatement(wrong) => write!(f, "{record} is wrong about the statements of a month: {wrong}"),
             Why::EpochRepeated { before, found } => {
                 write!(f, "{record} starts epoch {found} after epoch {before}: epochs must grow")
             }

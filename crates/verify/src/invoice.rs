@@ -18,7 +18,7 @@ use crate::cosigned::{Cosigned, cosigned};
 use crate::failure::Why;
 use crate::trust::Trust;
 use leasehold_bill::proof_file::{BadProofFile, Growth, Opened, ProofFile, Rotated};
-use leasehold_bill::{Evidence, Report, check};
+use leasehold_bill::{Evidence, Report, check, check_together};
 use leasehold_model::{Hash, InvoiceNo};
 use leasehold_tlog::{Checkpoint, CheckpointError, Note, NoteError, VerifierKey};
 use std::fmt;
@@ -158,7 +158,27 @@ pub fn verify_invoice(file: &[u8], earlier: &[Vec<u8>], trust: &Trust) -> Result
     }
     before.sort_by_key(|checked: &Checked| (checked.evidence.month, checked.number));
     let broken = chain::broken(&before, &checked);
-    Ok(Judged { checked, earlier: before, broken })
+    let mut judged = Judged { checked, earlier: before, broken };
+    if judged.is_proved() {
+        judge_together(&mut judged);
+    }
+    Ok(judged)
+}
+
+/// Checks the months that follow each other up to that of the invoice together.
+fn judge_together(judged: &mut Judged) {
+    let mut chain = vec![&judged.checked.evidence];
+    for earlier in judged.earlier.iter().rev().map(|earlier| &earlier.evidence) {
+        if chain.last().is_some_and(|later| earlier.month.next() == later.month) {
+            chain.push(earlier);
+        }
+    }
+    chain.reverse();
+    if let [first, _, ..] = chain[..] {
+        let (first, found) = (first.month, check_together(&chain));
+        let Checked { report, evidence, .. } = &mut judged.checked;
+        report.decide_from(first, evidence, found);
+    }
 }
 
 fn check_file(bytes: &[u8], trust: &Trust) -> Result<Checked, NoProof> {

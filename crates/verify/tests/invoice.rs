@@ -224,3 +224,32 @@ fn a_wrong_line_is_named_with_the_difference_and_the_reason() {
     let lines = value["lines"].as_array().expect("lines");
     assert!(lines.iter().any(|line| line["verdict"] == "wrong"), "{lines:?}");
 }
+
+/// What is wrong, by how much: expected, found and difference, in steps or as whole numbers, without what is no number.
+fn figures(entries: &serde_json::Value, amount: impl Fn(&serde_json::Value) -> Option<i128>) -> Vec<[i128; 3]> {
+    let of = |entry: &serde_json::Value| {
+        Some([amount(&entry["expected"])?, amount(&entry["found"])?, amount(&entry["difference"])?])
+    };
+    let mut all: Vec<_> = entries.as_array().expect("a list").iter().filter_map(of).collect();
+    all.sort_unstable();
+    all
+}
+
+/// The second verifier, which others wrote, says the same figures as this one.
+#[test]
+fn both_verifiers_name_the_same_figures() {
+    let (proof, trust) = (file("wrong.proof"), file("forger.trust"));
+    let json = |command: &mut Command| -> serde_json::Value {
+        let output = command.arg(&proof).arg("--trust").arg(&trust).arg("--json").output().expect("it runs");
+        assert_eq!(output.status.code(), Some(3), "{output:?}");
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    };
+    let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/second_verifier/invoice.py");
+    let second = json(Command::new("python3").arg("-B").arg(script));
+    let second = figures(&second["failures"], |value| value.as_i64().map(i128::from));
+    let first = json(Command::new(env!("CARGO_BIN_EXE_leasehold-verify")).arg("invoice"));
+    // Amounts are printed with six decimals.
+    let first = figures(&first["wrong"], |value| value.as_str()?.replace('.', "").parse().ok());
+    assert!(first.len() >= 3, "{first:?}");
+    assert_eq!(first, second);
+}

@@ -3,6 +3,7 @@
 use super::Place;
 use super::checker::Checker;
 use super::replay::{Replayed, hex};
+use super::together::open_adjustments;
 use crate::usage::Usage;
 use leasehold_ledger::{InvoiceLineKey, Taxed, lines_hash, round_to_currency, total};
 use leasehold_model::body::{InvoiceIssued, TaxLine};
@@ -49,10 +50,7 @@ impl Checker<'_> {
         if is_earlier && replayed.unknown && matches!(key.item, Item::Class(_)) {
             let month = Month::of(key.hour);
             let line = InvoiceLineKey::of_usage(payer, &key);
-            let what = format!(
-                "Adjustments of {month} follow from leases that had ended before the range; they are checked with the proof of {month}."
-            );
-            return self.leave_open(Some(line), what);
+            return self.leave_open(Some(line), open_adjustments(month));
         }
         let why = match is_earlier {
             true => "What was posted as an adjustment is not what records since the last cut changed.",

@@ -7,7 +7,7 @@ use crate::concern::Concern;
 use crate::fold::Fold;
 use crate::statement::set_of;
 use crate::tenant::Tenant;
-use crate::usage::Usage;
+use crate::usage::{LINES_MAX, TooManyLines, Usage};
 use leasehold_meter::Window;
 use leasehold_model::body::{PeriodStated, RecordSet};
 use leasehold_model::{Body, Hash, Instant, Month};
@@ -143,7 +143,7 @@ impl<'e> Checker<'e> {
         if sequence >= stated.cut && replay.used.is_none() {
             self.same_records("tenant", stated.records, set_of(&replay.own));
             self.same_records("common", stated.common, set_of(&replay.common));
-            replay.used = Some(replay.fold.usage(tenant, self.window()));
+            replay.used = Some(self.usage(replay));
             replay.unknown = replay.fold.has_unknown(tenant);
             self.work = replay.fold.work(tenant, self.evidence.month);
         }
@@ -152,6 +152,21 @@ impl<'e> Checker<'e> {
     /// The hours of the month and all before it.
     fn window(&self) -> Window {
         Window::new(Instant(0), self.evidence.month.end())
+    }
+
+    /// The usage as of the records so far. If it has too many lines, nothing else is computed.
+    fn usage(&mut self, replay: &mut Replay) -> Usage {
+        if replay.broken {
+            return Usage::new();
+        }
+        let usage = replay.fold.usage(self.evidence.tenant, self.window(), LINES_MAX);
+        usage.unwrap_or_else(|TooManyLines| {
+            let (most, why) =
+                (format!("at most {LINES_MAX} lines"), "The lists and records make too many lines of usage.");
+            self.differ(Place::Invoice("lines"), most, "more", why);
+            replay.broken = true;
+            Usage::new()
+        })
     }
 
     fn same_records(&mut self, which: &'static str, stated: RecordSet, found: RecordSet) {
@@ -187,7 +202,7 @@ impl<'e> Checker<'e> {
         }
         if let Body::PeriodClosing(closing) = &record.body {
             if closing.month.next() == month {
-                replay.used_before = Some(replay.fold.usage(evidence.tenant, self.window()));
+                replay.used_before = Some(self.usage(replay));
             }
             if (closing.month == month) != (*sequence == stated.cut) {
                 let why = "The statement names another record as the cut of the month.";

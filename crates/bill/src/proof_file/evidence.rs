@@ -43,7 +43,8 @@ impl ProofFile<'_> {
     /// # Errors
     /// When the file leads to no root, or its records are not those of one invoice.
     pub fn open(&self, tree_size: u64) -> Result<Opened, BadProofFile> {
-        let mut all: Vec<Evident> = Vec::with_capacity(self.records.len());
+        // It grows with what was decoded: a decoded record may need a hundred times the bytes that it has in the file.
+        let mut all: Vec<Evident> = Vec::new();
         let root = self.root(tree_size, |record, hash| {
             all.push(Evident { sequence: record.sequence, hash, record });
             Ok::<_, BadProofFile>(())

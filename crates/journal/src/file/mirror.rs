@@ -274,11 +274,16 @@ impl Mirror {
     /// Holds what was taken against a checkpoint of its size. If it returns `Ok`, all of it is proved, durable, and
     /// signed for in the copy's anchor.
     pub fn prove(&mut self, note: &Note, now: Instant) -> Result<(), Misfit> {
+        self.prove_with_mark(note, now, self.proved.trust)
+    }
+
+    /// Does what [`Self::prove`] does, and changes the mark of the copy in the same write.
+    pub fn prove_with_mark(&mut self, note: &Note, now: Instant, trust: Hash) -> Result<(), Misfit> {
         self.fits(note)?;
         self.flush().map_err(Misfit::Failed)?;
         let state = State {
             origin: self.proved.origin.clone(),
-            trust: self.proved.trust,
+            trust,
             end: self.current.as_ref().map(|current| (current.number, current.at)),
             position: self.fold.position().clone(),
             stamp: self.fold.stamp(),

@@ -6,6 +6,7 @@ mod common;
 mod daemon;
 mod evidence;
 mod proxy;
+mod statements;
 
 use common::{BINARY, Said, leasehold};
 use daemon::Origin;

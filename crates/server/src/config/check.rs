@@ -45,6 +45,8 @@ impl std::error::Error for Problems {}
 const SEGMENT_BYTES: (u64, u64) = (4 << 20, 1 << 30);
 /// Bodies are held in memory while they are read.
 const BODY_BYTES: (u64, u64) = (1 << 10, 256 << 20);
+/// Proofs of invoices are made in memory.
+const PROOF_BYTES: (u64, u64) = (1 << 10, 2 << 30);
 /// Timeouts are checked a few times a second, so shorter ones could not be kept.
 const TIMEOUT: (Span, Span) = (Span::from_millis(100), Span::from_secs(86_400));
 
@@ -148,6 +150,7 @@ impl Config {
         }
         found.size_within("limits.body_bytes", limits.body_bytes, BODY_BYTES);
         found.size_within("limits.batch_body_bytes", limits.batch_body_bytes, BODY_BYTES);
+        found.size_within("limits.proof_bytes", limits.proof_bytes, PROOF_BYTES);
         if self.rate.operations_per_second == 0 && self.rate.burst > 0 {
             found.add("rate.burst", "has no effect without a rate", "set rate.operations_per_second, or remove it");
         }

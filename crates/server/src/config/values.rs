@@ -19,6 +19,7 @@ impl Config {
             ("limits.idle_timeout", format!("{:?}", self.limits.idle_timeout)),
             ("limits.body_bytes", format!("{:?}", self.limits.body_bytes)),
             ("limits.batch_body_bytes", format!("{:?}", self.limits.batch_body_bytes)),
+            ("limits.proof_bytes", format!("{:?}", self.limits.proof_bytes)),
             ("limits.streams", format!("{:?}", self.limits.streams)),
             ("limits.queued_requests", format!("{:?}", self.limits.queued_requests)),
             ("rate.operations_per_second", format!("{:?}", self.rate.operations_per_second)),

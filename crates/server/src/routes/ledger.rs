@@ -78,7 +78,9 @@ fn unsettled(why: &Unsettled) -> Problem {
         }
         Unsettled::Refused(refusal) => crate::problem::refused(refusal),
         Unsettled::Unsealed(unsealed) => crate::problem::unanswered(unsealed),
-        Unsettled::NotStated(_) => codes::INTERNAL.problem(format!("The month cannot be closed: {why}.")),
+        Unsettled::NotStated(_) | Unsettled::Unreadable(_) => {
+            codes::INTERNAL.problem(format!("The month cannot be closed: {why}."))
+        }
     }
 }
 

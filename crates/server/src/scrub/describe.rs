@@ -49,7 +49,7 @@ pub(super) fn describe(app: &App, finding: Finding) -> ScrubFinding {
             ..empty(
                 ScrubFindingKind::Record,
                 format!(
-                    "Record {sequence} states the records of a month wrongly: {what}; run leasehold-verify on a copy."
+                    "Record {sequence} is wrong about the statements of a month: {what}; run leasehold-verify on a copy."
                 ),
             )
         },

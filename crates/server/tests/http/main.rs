@@ -39,6 +39,7 @@ mod scrub;
 mod scrub_forgery;
 mod settlement;
 mod sharing;
+mod statement_trouble;
 mod statements;
 mod status;
 mod streams;

@@ -31,7 +31,7 @@ fn local(data: &Path) -> Local {
 }
 
 /// The records in the data directory of a stopped daemon.
-fn records(data: &Path) -> Vec<Record> {
+pub(crate) fn records(data: &Path) -> Vec<Record> {
     let disk = Arc::new(RealDisk::new(data));
     let opened = FileJournal::open(disk, layout(), keys(data), local(data), leasehold_model::Instant(0));
     let journal = opened.expect("the journal").0;
@@ -50,7 +50,7 @@ fn resealed(from: &Path, records: &[Record]) -> tempfile::TempDir {
     resealed_in(from, records, layout())
 }
 
-fn resealed_in(from: &Path, records: &[Record], layout: Options) -> tempfile::TempDir {
+pub(crate) fn resealed_in(from: &Path, records: &[Record], layout: Options) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let data = folder.path().join("data");
     std::fs::create_dir(&data).expect("created");
@@ -172,13 +172,19 @@ async fn a_forged_statement_is_found() {
     let data = folder.path().join("data");
     let whole = records(&data);
     let at = whole.iter().rposition(|record| matches!(record.body, Body::PeriodStated(_))).expect("a statement");
-    let forgeries: [(&str, Forge); 6] = [
+    let forgeries: [(&str, Forge); 12] = [
         ("the root of the tenant's records", |of| of.records.root[0] ^= 1),
         ("the count of the tenant's records", |of| of.records.count -= 1),
         ("the root of the common records", |of| of.common.root[31] ^= 1),
         ("the tenant's list at the border", |of| of.list_at_border[3] ^= 1),
         ("the nodes that the tenant claimed", |of| of.claimed_nodes[3] ^= 1),
         ("the first record of the range", |of| of.from += 1),
+        ("the first record of the next range", |of| of.border -= 1),
+        ("the cut", |of| of.cut -= 1),
+        ("the count of the common records", |of| of.common.count += 1),
+        ("the tenant's list at the start", |of| of.list_at_start[3] ^= 1),
+        ("the common list at the start", |of| of.common_at_start[3] ^= 1),
+        ("no `period.closing` of its month", |of| of.month = of.month.previous()),
     ];
     for (what, forge) in forgeries {
         let mut records = whole.clone();
@@ -197,6 +203,79 @@ async fn a_forged_statement_is_found() {
     assert_eq!(audit(&forged.path().join("data")).expect_err("another grant").code(), "bad_statement");
     let untouched = resealed(&data, &whole);
     assert!(audit(&untouched.path().join("data")).is_ok(), "sealing anew changes nothing");
+}
+
+/// Changes the records from the first statement to the end of the month, and numbers them anew.
+fn with_end(records: &[Record], change: impl FnOnce(&mut Vec<Record>)) -> Vec<Record> {
+    let of_end = |record: &&Record| matches!(record.body, Body::PeriodClosed(_));
+    let end = records.iter().find(of_end).expect("the month is closed").sequence;
+    let mut changed = records[..=usize::try_from(end).expect("small")].to_vec();
+    change(&mut changed);
+    (0..).zip(&mut changed).for_each(|(sequence, record)| record.sequence = sequence);
+    changed
+}
+
+/// A statement that is missing, repeated, or of a tenant without an invoice, and an end of the month that counts wrongly.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_statements_is_verified() {
+    let ledger = Ledger::open().await;
+    ledger.close_january().await;
+    let folder = ledger.world.stop().await;
+    let data = folder.path().join("data");
+    let whole = records(&data);
+    let at = |is: fn(&Body) -> bool| whole.iter().position(|record| is(&record.body)).expect("a record");
+    let (invoice, first) =
+        (at(|body| matches!(body, Body::InvoiceIssued(_))), at(|body| matches!(body, Body::PeriodStated(_))));
+    let end = at(|body| matches!(body, Body::PeriodClosed(_)));
+    let count = |records: &mut Vec<Record>, by: i64| {
+        let Some(Body::PeriodClosed(closed)) = records.last_mut().map(|record| &mut record.body) else { panic!() };
+        closed.statements = closed.statements.and_then(|count| count.checked_add_signed(by));
+    };
+    let counts = |counted, found| format!("it counts {counted} statements of its month, and the journal has {found}");
+    let cases = [
+        ("omitted", with_end(&whole, |of| drop(of.remove(first))), end - 1, counts(2, 1)),
+        ("all omitted", with_end(&whole, |of| drop(of.drain(first..end))), first, counts(2, 0)),
+        ("counted too low", with_end(&whole, |of| count(of, -1)), end, counts(1, 2)),
+        ("counted too high", with_end(&whole, |of| count(of, 1)), end, counts(3, 2)),
+        (
+            "repeated",
+            with_end(&whole, |of| {
+                of.insert(first + 1, of[first].clone());
+                count(of, 1);
+            }),
+            first + 1,
+            "its tenant has an earlier statement of the month".into(),
+        ),
+        (
+            "without an invoice",
+            with_end(&whole, |of| drop(of.remove(invoice))),
+            first - 1,
+            "no invoice of the month was issued to its tenant before it".into(),
+        ),
+        (
+            "after the end",
+            with_end(&whole, |of| {
+                let moved = of.remove(first);
+                count(of, -1);
+                of.push(moved);
+            }),
+            end,
+            "the month was closed before it".into(),
+        ),
+    ];
+    for (what, records, sequence, why) in cases {
+        let forged = resealed(&data, &records);
+        let failure = audit(&forged.path().join("data")).expect_err(what);
+        assert_eq!((failure.code(), failure.sequence), ("bad_statement", Some(sequence as u64)), "{what}: {failure}");
+        assert!(failure.to_string().contains(&why), "{what}: {failure}");
+    }
+    // A month that was closed without statements, and says so, is not wrong.
+    let without = with_end(&whole, |of| {
+        of.drain(first..end);
+        count(of, -2);
+    });
+    let without = resealed(&data, &without);
+    assert_eq!(audit(&without.path().join("data")).expect("intact").statements, None);
 }
 
 /// Without the first records statements cannot be recomputed, and the report says so.
@@ -223,10 +302,14 @@ async fn the_scrub_makes_statements_again() {
     let folder = ledger.world.stop().await;
     let data = folder.path().join("data");
     let mut records = records(&data);
-    let at = records.iter().rposition(|record| matches!(record.body, Body::PeriodStated(_))).expect("a statement");
-    for wrong in [false, true] {
-        if let Body::PeriodStated(of) = &mut records[at].body {
-            of.common.count += u64::from(wrong);
+    let statement = records.iter().rposition(|record| matches!(record.body, Body::PeriodStated(_)));
+    let end = records.iter().rposition(|record| matches!(record.body, Body::PeriodClosed(_)));
+    let (statement, end) = (statement.expect("a statement"), end.expect("the end of the month"));
+    for (at, wrong) in [(end, false), (end, true), (statement, true)] {
+        match &mut records[at].body {
+            Body::PeriodStated(of) => of.common.count += u64::from(wrong),
+            Body::PeriodClosed(of) => of.statements = Some(2 + u64::from(wrong)),
+            _ => unreachable!("it is one of the two"),
         }
         let clock = ManualClock::at(records.last().expect("records").stamp);
         let world = World::at(Arc::new(clock), resealed(&data, &records), |_| {}).await;

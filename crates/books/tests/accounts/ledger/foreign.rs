@@ -14,7 +14,7 @@ const OWNED: [&str; 8] =
     ["TenantNo", "ProjectNo", "UserNo", "TokenNo", "LeaseNo", "AllocationNo", "AppInstanceNo", "AttachmentNo"];
 
 /// What is said of tenants somewhere: numbers, as `ProjectNo(3)`, and names, in quotes.
-fn said(what: &impl std::fmt::Debug) -> BTreeSet<String> {
+pub(super) fn said(what: &impl std::fmt::Debug) -> BTreeSet<String> {
     let text = format!("{what:?}");
     let mut found = BTreeSet::new();
     for kind in OWNED {
@@ -34,10 +34,10 @@ fn said(what: &impl std::fmt::Debug) -> BTreeSet<String> {
 
 /// To whom each number and each name belongs, by the records that give them. Several may have one name.
 #[derive(Default)]
-struct Owners(BTreeMap<String, BTreeSet<Option<TenantNo>>>);
+pub(super) struct Owners(BTreeMap<String, BTreeSet<Option<TenantNo>>>);
 
 impl Owners {
-    fn of(records: &[Record]) -> Self {
+    pub(super) fn of(records: &[Record]) -> Self {
         let mut owners = Self::default();
         for record in records {
             owners.read(record);
@@ -92,8 +92,13 @@ impl Owners {
         self.0.get(&format!("{runtime:?}")).is_some_and(|owners| owners.contains(&None))
     }
 
+    /// Each number and name that belongs to somebody.
+    pub(super) fn everything(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
     /// What belongs to others and not to this tenant.
-    fn foreign(&self, said: BTreeSet<String>, tenant: TenantNo) -> BTreeSet<String> {
+    pub(super) fn foreign(&self, said: BTreeSet<String>, tenant: TenantNo) -> BTreeSet<String> {
         let is_foreign = |what: &String| {
             self.0.get(what).is_some_and(|owners| !owners.contains(&Some(tenant)) && !owners.contains(&None))
         };
@@ -103,7 +108,7 @@ impl Owners {
 
 /// What a file may tell of others (docs/explanation/what-is-proved.md): an operator's runtime that all tenants use has an
 /// owner, and the operator's policy for it, or for all, may name projects. Only numbers are told.
-fn allowed(record: &Record, tenant: TenantNo, owners: &Owners) -> BTreeSet<String> {
+pub(super) fn allowed(record: &Record, tenant: TenantNo, owners: &Owners) -> BTreeSet<String> {
     // A runtime of the platform may report with a token of the tenant that owns it.
     let reporter = |report: &UsageReport| match owners.is_of_the_platform(report.app_instance) {
         true => said(&report.reporter),

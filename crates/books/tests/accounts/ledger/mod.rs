@@ -10,6 +10,7 @@ mod directed_usage;
 mod evidence;
 mod file_changes;
 mod foreign;
+mod foreign_files;
 mod nonsense;
 mod proof_files;
 mod proof_journal;

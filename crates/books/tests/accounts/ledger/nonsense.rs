@@ -2,12 +2,16 @@
 
 use super::bills::another_month;
 use super::evidence::{evidences, hash};
+use super::proof_files::{file, forge, key};
 use super::story::Shelf;
 use super::tell;
 use leasehold_bill::{Evidence, Sorted, check};
 use leasehold_model::limits::USAGE_QUANTITY_MAX;
 use leasehold_model::{Body, Instant, LeaseNo, Month, ProjectNo, Record, Residual, Span, Steps, TenantNo};
 use leasehold_sim::Dice;
+use leasehold_verify::Trust;
+use leasehold_verify::invoice::verify_invoice;
+use std::time::Duration;
 
 const FAR: [u64; 4] = [0, 1, 10_000_000_000_000_000_000, u64::MAX];
 
@@ -48,9 +52,23 @@ fn distort(record: &mut Record, dice: &mut Dice) {
         Body::PrepaidApplied(applied) => (applied.amount, applied.credited) = (Steps::MAX, -Steps::MAX),
         Body::TaxRatePut(put) => put.rate.0 = u64::MAX,
         Body::ClassPut(put) => put.spec.quanta_per_unit = far,
+        Body::AllocationPlaced(placed) => {
+            placed.leases = u32::MAX;
+            placed.first_lease = LeaseNo(if dice.one_in(2) { far } else { placed.first_lease.0 });
+        }
         Body::LedgerOpened(opened) => opened.from = Instant(far),
         _ => record.effective_at = Instant(far.min(record.stamp.0)),
     }
+}
+
+/// Leases of all times and sizes in the list at the start.
+fn distort_list(evidence: &mut Evidence, dice: &mut Dice) {
+    let leases = evidence.list_at_start.leases.iter().cloned().map(|mut lease| {
+        (lease.from, lease.to) = (Instant(*dice.pick(&FAR)), Instant(*dice.pick(&FAR)));
+        lease.quanta.0 = u64::MAX;
+        lease
+    });
+    evidence.list_at_start.leases = Sorted::new(leases.collect::<Vec<_>>());
 }
 
 fn one_change(evidence: &mut Evidence, dice: &mut Dice) {
@@ -73,14 +91,7 @@ fn one_change(evidence: &mut Evidence, dice: &mut Dice) {
             (stated.from, stated.border, stated.cut) = (*dice.pick(&FAR), *dice.pick(&FAR), *dice.pick(&FAR));
         }
         7 => evidence.month = *dice.pick(&[1970, 2553].map(|year| Month::new(year, 1).expect("a month"))),
-        8 => {
-            let leases = evidence.list_at_start.leases.iter().cloned().map(|mut lease| {
-                (lease.from, lease.to) = (Instant(*dice.pick(&FAR)), Instant(*dice.pick(&FAR)));
-                lease.quanta.0 = u64::MAX;
-                lease
-            });
-            evidence.list_at_start.leases = Sorted::new(leases.collect::<Vec<_>>());
-        }
+        8 => distort_list(evidence, dice),
         _ => distort(&mut evidence.records[place].record, dice),
     }
 }

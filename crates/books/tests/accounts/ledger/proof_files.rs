@@ -10,7 +10,7 @@ use super::proof_journal::{Making, ORIGIN, hashes, sealed};
 use super::tamper::{Change, changes};
 use super::tampering::{histories, restated_with};
 use crate::from_env;
-use leasehold_bill::{Evidence, Evident, Place, Verdict, check};
+use leasehold_bill::{Evidence, Evident, Mismatch, Place, Verdict, check};
 use leasehold_model::codec::Field;
 use leasehold_model::{Hash, Record, hex};
 use leasehold_tlog::SigningKey;
@@ -20,13 +20,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What somebody with the key makes of a history: the records, as evidence has them now, and a statement of them.
-struct Forged {
+pub(super) struct Forged {
     records: Vec<Record>,
     evidence: Evidence,
 }
 
 /// The records of a history with those of the evidence in their places. What the evidence leaves out stays in the journal.
-fn forge(history: &[Record], mut evidence: Evidence) -> Forged {
+pub(super) fn forge(history: &[Record], mut evidence: Evidence) -> Forged {
     // A file has no other order.
     evidence.records.sort_by_key(|evident| evident.sequence);
     let mut records = history.to_vec();
@@ -51,7 +51,7 @@ fn with_hashes(mut evidence: Evidence, hashes: &[Hash]) -> Evidence {
 }
 
 /// The file with the records of the evidence, the statement and the end of the month.
-fn file(key: &SigningKey, forged: &Forged) -> Option<Vec<u8>> {
+pub(super) fn file(key: &SigningKey, forged: &Forged) -> Option<Vec<u8>> {
     let Forged { records, evidence } = forged;
     Making { records, evidences: &[evidence], key, rotated_from: None, since: None }.file(0)
 }
@@ -69,6 +69,13 @@ fn place(place: &Place) -> (&'static str, String) {
         Place::Tax(rate) => ("tax", rate.to_string()),
         Place::Invoice(figure) => ("invoice", (*figure).to_owned()),
     }
+}
+
+/// By how much something is wrong, if it is a number: its place, what was expected, what was found, and the difference.
+fn figure(found: &Mismatch) -> Option<String> {
+    let (kind, which) = place(&found.place);
+    let difference = found.difference.as_ref()?;
+    Some(format!("[[{kind:?}, {which:?}], {:?}, {:?}, {difference:?}]", found.expected, found.found))
 }
 
 /// Where two files do not fit together.
@@ -94,24 +101,28 @@ pub(super) fn said_with(
 ) -> (bool, String) {
     let quoted = |text: &str| format!("{text:?}");
     let before: Vec<Vec<u8>> = earlier.iter().map(|(_, bytes)| bytes.clone()).collect();
-    let (proved, code, places) = match verify_invoice(bytes, &before, trust) {
-        Err((_, why)) => (false, why.code().to_owned(), Vec::new()),
+    let (proved, code, places, figures) = match verify_invoice(bytes, &before, trust) {
+        Err((_, why)) => (false, why.code().to_owned(), Vec::new(), Vec::new()),
         Ok(judged) => {
             let files = std::iter::once(&judged.checked).chain(&judged.earlier);
-            let places = files.flat_map(|checked| checked.report.mismatches.iter().map(|found| place(&found.place)));
+            let wrong: Vec<&Mismatch> = files.flat_map(|checked| &checked.report.mismatches).collect();
+            let places = wrong.iter().map(|found| place(&found.place));
             let places = places.chain(judged.broken.iter().map(place_between)).collect();
+            let figures = wrong.iter().filter_map(|found| figure(found)).collect();
             let proved = judged.is_proved();
-            (proved, if proved { "proved" } else { "wrong" }.to_owned(), places)
+            (proved, if proved { "proved" } else { "wrong" }.to_owned(), places, figures)
         }
     };
     let places: Vec<String> =
         places.iter().map(|(kind, which)| format!("[{}, {}]", quoted(kind), quoted(which))).collect();
     let json = format!(
-        "{{\"trust\": {}, \"verdict\": {}, \"code\": {}, \"places\": [{}], \"change\": {}, \"earlier\": [{}]}}\n",
+        "{{\"trust\": {}, \"verdict\": {}, \"code\": {}, \"places\": [{}], \"figures\": [{}], \"change\": {}, \
+         \"earlier\": [{}]}}\n",
         quoted(&trust.to_text()),
         quoted(if proved { "yes" } else { "no" }),
         quoted(&code),
         places.join(", "),
+        figures.join(", "),
         change.map_or_else(|| "null".to_owned(), quoted),
         earlier.iter().map(|(name, _)| quoted(&format!("{name}.proof"))).collect::<Vec<_>>().join(", "),
     );
@@ -166,7 +177,7 @@ fn honest_files_are_proved() {
     assert!(invoices >= least, "{invoices} honest files");
 }
 
-fn key() -> SigningKey {
+pub(super) fn key() -> SigningKey {
     SigningKey::from_seed(ORIGIN, &[9; 32]).expect("a key")
 }
 

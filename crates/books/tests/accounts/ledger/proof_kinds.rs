@@ -8,7 +8,7 @@ use super::proof_files::{Folder, honest, said_with};
 use super::proof_journal::{Making, ORIGIN};
 use super::story::{Shelf, Story};
 use super::{tell, tell_sharing};
-use leasehold_bill::{Evidence, NotProved};
+use leasehold_bill::{Evidence, NotProved, Place, Verdict, check, check_together};
 use leasehold_model::{Body, Record};
 use leasehold_tlog::{SigningKey, VerifierKey};
 use leasehold_verify::Trust;
@@ -122,6 +122,40 @@ fn files_of_two_months_are_judged_together() {
         folder.keep(&format!("pair-{seed:04}-broken"), &files[1], &json);
     }
     assert!(pairs >= 5, "only {pairs} pairs");
+}
+
+/// What is posted for an hour of an earlier month follows from the files of both months, and a forged adjustment does not,
+/// also where the later file alone cannot tell.
+#[test]
+fn adjustments_of_earlier_months_are_decided_together() {
+    let mut forged = 0;
+    for seed in (0..60).step_by(3) {
+        let mut story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        another_month(&mut story).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        let Some((before, later)) = consecutive(&story) else { continue };
+        assert_eq!(check_together(&[&before, &later]), [], "seed {seed}");
+        let mut changed = later.clone();
+        let lines = changed.records.iter_mut().filter_map(|evident| match &mut evident.record.body {
+            Body::LedgerPosted(posted) if (posted.month, posted.currency) == (later.month, later.currency) => {
+                Some(&mut posted.lines)
+            }
+            _ => None,
+        });
+        let start = later.month.start();
+        let Some(line) = lines.flatten().find(|line| line.key.hour < start) else { continue };
+        line.usage.0 += 5;
+        let key = line.key.clone();
+        let found = check_together(&[&before, &changed]);
+        assert_eq!(found.len(), 1, "seed {seed}: {found:?}");
+        assert!(matches!(&found[0].place, Place::Line { key: of, .. } if *of == key), "seed {seed}: {found:?}");
+        assert_eq!(found[0].difference.as_deref(), Some("5"), "seed {seed}");
+        // The report of the later one leaves nothing of that month open.
+        let mut report = check(&later);
+        report.decide_from(before.month, &later, found);
+        assert!(!report.is_proved() && report.lines.iter().all(|line| line.verdict != Verdict::NotProved));
+        forged += 1;
+    }
+    assert!(forged > 0, "no adjustment was forged");
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Fetches the newest checkpoint and the batches up to it, and checks that they continue the copy.
 
 use super::refusal::Refusal;
+use super::statements;
 use crate::problem::Problem;
 use crate::time_format::now;
 use leasehold_client::{Client, Error};
 use leasehold_journal::{Failure, Mirror, Misfit};
+use leasehold_model::body::PeriodClosed;
 use leasehold_model::{Hash, RawBatch};
 use leasehold_tlog::{Checkpoint, Note};
 use leasehold_verify::{Cosigned, Trust, cosigned};
@@ -68,10 +70,14 @@ pub(super) struct Collector {
     pub(super) shown: Option<Note>,
     /// Which witnesses of the trust file have cosigned it.
     pub(super) cosigned: Cosigned,
+    /// Whether a month may have been closed whose statements have not been recomputed. Stored with the copy.
+    pub(super) statements_due: bool,
 }
 
 impl Collector {
     pub(super) fn new(client: Client, mirror: Mirror, trust: Trust, mark: Hash) -> Self {
+        // What was stored and not proved before the process ended may close a month, too.
+        let statements_due = mirror.trust() == statements::due(mark) || mirror.size() > mirror.proved();
         Self {
             client,
             mirror,
@@ -82,6 +88,7 @@ impl Collector {
             bytes: 0,
             shown: None,
             cosigned: Cosigned::default(),
+            statements_due,
         }
     }
 
@@ -105,7 +112,11 @@ impl Collector {
         if size == 0 {
             return Ok(());
         }
-        self.mirror.prove(&note, now())?;
+        if self.statements_due {
+            self.mirror.prove_with_mark(&note, now(), statements::due(self.mark))?;
+        } else {
+            self.mirror.prove(&note, now())?;
+        }
         self.remember_trust()
     }
 
@@ -154,6 +165,8 @@ impl Collector {
         let begin = self.mirror.size();
         let batch = RawBatch::read(&self.fetched[self.taken..]).map_err(|damage| Refusal::of_batch(begin, &damage))?;
         self.mirror.take(&batch)?;
+        let closed = u64::from(PeriodClosed::KIND);
+        self.statements_due |= batch.records().flatten().any(|record| record.kind() == Ok(closed));
         self.taken += batch.bytes_total();
         self.bytes += batch.bytes_total() as u64;
         let end = self.mirror.size();
@@ -174,9 +187,18 @@ impl Collector {
         Ok(())
     }
 
+    /// The statements of all closed months are those that the records lead to.
+    pub(super) fn statements_recomputed(&mut self) -> Result<(), Stop> {
+        self.statements_due = false;
+        self.remember_trust()
+    }
+
     /// A new trust file counts as compared once the copy has reached its checkpoint.
     fn remember_trust(&mut self) -> Result<(), Stop> {
-        if self.mirror.trust() != self.mark && self.pinned_size().unwrap_or(0) <= self.mirror.proved() {
+        if !self.statements_due
+            && self.mirror.trust() != self.mark
+            && self.pinned_size().unwrap_or(0) <= self.mirror.proved()
+        {
             self.mirror.set_trust(self.mark)?;
         }
         Ok(())

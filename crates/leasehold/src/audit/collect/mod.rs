@@ -6,6 +6,7 @@ mod collector;
 mod fork;
 mod refusal;
 mod report;
+mod statements;
 
 use super::read_trust;
 use crate::cli::collect::CollectArgs;
@@ -104,22 +105,13 @@ fn client(daemon: &DaemonArgs, args: &CollectArgs) -> Result<Client, Problem> {
 /// If the trust file has changed since the last run, verifies the files of the copy against it first: the checkpoint in
 /// the trust file may lie before everything that will be fetched.
 fn verify_against_new_trust(mirror: &mut Mirror, trust: &Trust, mark: Hash, args: &CollectArgs) -> Result<(), Problem> {
-    if mirror.proved() == 0 || mirror.trust() == mark {
+    if mirror.proved() == 0 || [mark, statements::due(mark)].contains(&mirror.trust()) {
         return Ok(());
     }
     term::say(
         "leasehold: the trust file has changed since the last run; the whole copy is verified against it first\n",
     );
-    let pinned = trust.pinned().map_or(0, |pinned| pinned.checkpoint.size());
-    let reached = pinned <= mirror.proved();
-    let options = leasehold_verify::Options {
-        data: args.data.clone(),
-        archives: args.archives.clone(),
-        // A checkpoint beyond the copy is compared when the copy reaches it.
-        trust: if reached { trust.clone() } else { trust.without_pinned() },
-        threads: 0,
-        progress: None,
-    };
+    let (options, reached) = verification(mirror, trust, args);
     leasehold_verify::verify(&options).map_err(|failure| {
         let what = format!("the copy contradicts the trust file: {failure}");
         let advice = "nothing was fetched; find out which of the two is correct";
@@ -138,6 +130,21 @@ fn verify_against_new_trust(mirror: &mut Mirror, trust: &Trust, mark: Hash, args
         mirror.set_trust(mark).map_err(|failure| Problem::refused("copy_failed", failure.to_string()))?;
     }
     Ok(())
+}
+
+/// How the whole copy is verified, and whether it has reached the checkpoint in the trust file.
+fn verification(mirror: &Mirror, trust: &Trust, args: &CollectArgs) -> (leasehold_verify::Options<'static>, bool) {
+    let pinned = trust.pinned().map_or(0, |pinned| pinned.checkpoint.size());
+    let reached = pinned <= mirror.proved();
+    let options = leasehold_verify::Options {
+        data: args.data.clone(),
+        archives: args.archives.clone(),
+        // A checkpoint beyond the copy is compared when the copy reaches it.
+        trust: if reached { trust.clone() } else { trust.without_pinned() },
+        threads: 0,
+        progress: None,
+    };
+    (options, reached)
 }
 
 /// One run of the command.
@@ -182,7 +189,10 @@ impl<'a> Run<'a> {
             let done = self.collector.round(&mut |progress| line.draw(progress)).await;
             self.line.clear();
             match done {
-                Ok(()) => self.report()?,
+                Ok(()) => {
+                    statements::recompute(self).await?;
+                    self.report()?;
+                }
                 Err(Stop::Here(problem)) => return Err(problem),
                 Err(Stop::Refused(refusal)) => return Err(self.refuse(refusal).await),
                 Err(Stop::Daemon(error)) if self.args.follow && !error.is_final() => {
