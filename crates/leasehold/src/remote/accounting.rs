@@ -409,7 +409,7 @@ mod tests {
         assert_eq!(said.len(), 2, "{said:?}");
         assert_eq!(
             said[0],
-            "accounting.buffer_size is 10,000 and covers an outage of 1h 40m, at 100 events per minute."
+            "accounting.buffer_size is 10,000 and covers an outage of 1h 40m, at 100 events per minute for the busiest webhook."
         );
         assert!(said[1].starts_with("For an outage of two hours it would have to be 12,000 (events per minute x"));
         let quiet = advice(&of(0));
