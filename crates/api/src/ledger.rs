@@ -88,6 +88,9 @@ pub struct LedgerStatus {
     pub entries: Option<u64>,
     /// Number of entries that are disputed, of those that the caller sees.
     pub disputes: u64,
+    /// Entries that changed a line after it had been corrected by hand, of those that the caller sees: the newest
+    /// hundred. Somebody should look at both.
+    pub changed_after_correction: Vec<String>,
     /// Instant as of which this is the state.
     pub as_of: When,
     /// Number of records that the state is computed from.

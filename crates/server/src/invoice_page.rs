@@ -3,7 +3,7 @@
 use crate::config::{Config, Issuer};
 use crate::template::{BYTES_MAX, Template};
 use leasehold_api as api;
-use leasehold_api::{InvoiceFigures, InvoiceLine, InvoiceSection, LedgerAmount, When};
+use leasehold_api::{Invoice, InvoiceFigures, InvoiceLine, InvoiceSection, LedgerAmount, When};
 use leasehold_model::ledger::currency_decimals;
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{Instant, Month, Steps};
@@ -338,11 +338,12 @@ fn text_cell(text: &str) -> String {
 const HEADINGS: &str = "invoice,row,section,month,tenant,project,held_by,pool,class,priority,app_instance,control_plane,\
                         unit_hours,unit,quantity,currency,amount\n";
 
-/// A table: one row for each line, then rounding, tax by rate, and the total, to which the rows above add up.
-pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f InvoiceFigures)>) -> String {
+/// A table: one row for each line, then rounding, tax by rate, and the total, to which the rows above add up. For an
+/// invoice two rows follow: what prepaid credit pays of the total, and what is still owed.
+pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f Invoice>, &'f InvoiceFigures)>) -> String {
     let mut out = HEADINGS.to_owned();
-    for (number, figures) in all {
-        let number = number.unwrap_or("draft");
+    for (invoice, figures) in all {
+        let number = invoice.map_or("draft", |invoice| &invoice.number);
         let tenant = text_cell(&figures.tenant);
         let text = |text: Option<&str>| text.map(text_cell).unwrap_or_default();
         for line in &figures.lines {
@@ -376,6 +377,10 @@ pub(crate) fn csv<'f>(all: impl IntoIterator<Item = (Option<&'f str>, &'f Invoic
             row(&format!("tax {}", tax.rate), &tax.tax);
         }
         row("total", &figures.total);
+        if let Some(invoice) = invoice {
+            invoice.prepaid.iter().for_each(|prepaid| row("prepaid", prepaid));
+            row("owed", &invoice.owed);
+        }
     }
     out
 }
@@ -444,7 +449,7 @@ mod tests {
             tax: amount(),
             total: amount(),
         };
-        let table = csv([(Some("INV-000001"), &figures)]);
+        let table = csv([(None, &figures)]);
         for what in ["tenant", "project", "holder", "pool", "class", "app", "unit"] {
             assert!(table.contains(&format!(",\"'={what},\"\"\",")), "{what} in {table}");
         }

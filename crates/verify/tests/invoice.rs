@@ -220,7 +220,8 @@ fn a_wrong_line_is_named_with_the_difference_and_the_reason() {
             "difference": "-0.000001",
             "why": "What was posted with the tax rate is not the sum of the lines with it."
           }
-        ]"#]].assert_eq(&wrong);
+        ]"#]]
+    .assert_eq(&wrong);
     let lines = value["lines"].as_array().expect("lines");
     assert!(lines.iter().any(|line| line["verdict"] == "wrong"), "{lines:?}");
 }

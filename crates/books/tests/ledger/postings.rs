@@ -71,7 +71,8 @@ fn a_node_that_is_lost_after_its_month_was_closed() {
 }
 
 /// Issue 15: a preempted lease is forgiven 600 s that reach into a posted hour. It is held 10:00-11:05; 10:55-11:05 is not
-/// charged: 36.00 for the hour, of which 3.00 go back, and nothing for what was held after 11:00.
+/// charged: of 36.00 for the hour 3.00 go back, and nothing is due for what was held after 11:00. As a scavenger it pays
+/// six tenths: 21.60, of which 1.80 go back.
 #[test]
 fn what_is_forgiven_reaches_into_a_posted_hour() {
     let mut world = World::new();

@@ -6,7 +6,7 @@ use super::session::Session;
 use crate::cli::ledger::{CorrectArgs, DisputeArgs, LedgerCommand, LegArg, OpenArgs, OwnerArgs, PostArgs};
 use crate::numbers::{counted, thousands};
 use crate::table::{Align, Table};
-use crate::term::{self, Style};
+use crate::term::{self, Paint, Style};
 use crate::time_format::to_the_second;
 use leasehold_api::{
     AccountKind, CorrectionPut, DraftPayer, EntryKind, ExplainedLease, ExplainedUsage, LedgerAmount, LedgerBalance,
@@ -93,7 +93,15 @@ fn status_text(session: &Session, status: &LedgerStatus) -> String {
         .maybe("being closed", status.closing_month.as_ref())
         .maybe("entries", status.entries.map(thousands))
         .add("disputed entries", thousands(status.disputes))
+        .maybe("changed after correction", changed(paint, &status.changed_after_correction))
         .text(paint)
+}
+
+/// Entries that somebody should look at.
+fn changed(paint: Paint, entries: &[String]) -> Option<String> {
+    let first = entries.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+    let more = if entries.len() > 3 { ", …" } else { "" };
+    (!entries.is_empty()).then(|| paint.paint(Style::Yellow, &format!("{first}{more}")).to_string())
 }
 
 async fn open(session: &Session, args: OpenArgs) -> Result<(), Failed> {

@@ -182,9 +182,17 @@ async fn close(session: &Session, args: PeriodCloseArgs) -> Result<(), Failed> {
     }
     let progress = Progress(term::drawable().is_some());
     let mut period = closing.period;
+    let mut said = None;
     while period.state == PeriodState::Closing {
         progress.draw(&period);
         tokio::time::sleep(LOOK_EVERY).await;
+        // What stands in the way may pass: the close goes on by itself, and so does waiting for it.
+        let trouble = client.ledger_status().await?.trouble;
+        if trouble.is_some() && trouble != said {
+            progress.clear();
+            term::say(&format!("leasehold: {} is not closed yet: {}\n", args.month, trouble.as_deref().unwrap_or("")));
+            said = trouble;
+        }
         period = client.show_period(args.month).await?.period;
     }
     progress.clear();

@@ -271,7 +271,7 @@ pub(super) async fn show_invoice(context: Context) -> Answer {
     let invoice = found.await?;
     match format {
         Format::Json => json(200, &invoice),
-        Format::Csv => csv(&invoice.number, invoice_page::csv([(Some(invoice.number.as_str()), &invoice.figures)])),
+        Format::Csv => csv(&invoice.number, invoice_page::csv([(Some(&invoice), &invoice.figures)])),
         Format::Html => html(context.app.printing.get().page(&invoice)),
     }
 }

@@ -27,6 +27,9 @@ pub(super) fn not_open() -> Problem {
     crate::problem::refused(&Refusal::LedgerNotOpen)
 }
 
+/// The most entries that the status names.
+const CHANGED_MAX: usize = 100;
+
 /// Hours that are over and not settled.
 pub(super) fn hours_between(settled: Instant, until: Instant) -> u64 {
     hour_of(until).0.saturating_sub(settled.0) / HOUR_NS
@@ -42,6 +45,15 @@ pub(super) async fn ledger_status(context: Context) -> Answer {
             let seen = all || books.entry(id).map_err(|error| problem(&error))?.is_some_and(|one| sees(&caller, &one));
             disputes += u64::from(seen);
         }
+        let mut changed = Vec::new();
+        for id in books.changed_after_correction().iter().rev() {
+            if changed.len() == CHANGED_MAX {
+                break;
+            }
+            if all || books.entry(*id).map_err(|error| problem(&error))?.is_some_and(|one| sees(&caller, &one)) {
+                changed.push(id.to_string());
+            }
+        }
         let is_lagging = opened.is_some() && now.0.saturating_sub(LAG) >= settled.0.saturating_add(HOUR_NS);
         Ok(LedgerStatus {
             open: opened.is_some(),
@@ -54,6 +66,7 @@ pub(super) async fn ledger_status(context: Context) -> Answer {
             closing_month: books.closing_month().map(shown_month),
             entries: all.then(|| books.entry_count()),
             disputes,
+            changed_after_correction: changed,
             as_of: When(now),
             as_of_size: books.size(),
         })
