@@ -116,3 +116,34 @@ fn no_evidence_makes_a_check_panic() {
     }
     assert!(refused > 500, "only {refused} were refused");
 }
+
+/// The same from the bytes of a file that somebody with the key has made and signed: it is judged, and soon.
+#[test]
+fn no_file_with_distorted_records_takes_long() {
+    const MOST: Duration = Duration::from_secs(30);
+    let (key, mut judged) = (key(), 0);
+    let trust = Trust::new(key.verifier());
+    for seed in 0..8 {
+        let story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        let mut dice = Dice::new(seed);
+        for evidence in evidences(&story.records) {
+            for list in [false, true] {
+                let mut changed = evidence.clone();
+                for _ in 0..=dice.below(4) {
+                    let place = dice.index(changed.records.len());
+                    distort(&mut changed.records[place].record, &mut dice);
+                }
+                if list {
+                    distort_list(&mut changed, &mut dice);
+                    changed.statement.1.list_at_start = changed.list_at_start.hash();
+                }
+                let Some(bytes) = file(&key, &forge(&story.records, changed)) else { continue };
+                let began = std::time::Instant::now();
+                let _ = verify_invoice(&bytes, &[], &trust);
+                assert!(began.elapsed() < MOST, "seed {seed}: it took {:?}", began.elapsed());
+                judged += 1;
+            }
+        }
+    }
+    assert!(judged > 20, "only {judged} files");
+}
