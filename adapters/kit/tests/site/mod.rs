@@ -7,7 +7,7 @@ use leasehold_client::api::{
     NewUser, Role,
 };
 use leasehold_client::{BookQuery, Client, Config, Secret};
-use leasehold_model::{AppOrigin, ControlPlaneScope, Kind, RuntimeBackend, UnitMeasure};
+use leasehold_model::{AppOrigin, ControlPlaneScope, ResourceKind, RuntimeBackend, UnitMeasure};
 use leasehold_server::config::{Config as DaemonConfig, Journal};
 use leasehold_server::{Daemon, Start, UnprovedTail, listen};
 use std::collections::BTreeMap;
@@ -166,7 +166,8 @@ impl Site {
     /// worker.
     pub(crate) async fn lend(&self) -> (u64, String) {
         let client = &self.client;
-        let class = NewClass { name: "gpu".into(), kind: Kind::Gpu, tier: None, quanta_per_unit: None, premium: false };
+        let class =
+            NewClass { name: "gpu".into(), kind: ResourceKind::Gpu, tier: None, quanta_per_unit: None, premium: false };
         client.create_class(&class).await.expect("a class");
         let pool = NewPool {
             name: "p".into(),
