@@ -369,17 +369,20 @@ impl World {
         if self.is_named(app_instance) {
             return Err("app_instance_in_use");
         }
+        // The rules do not say whether a fenced lease still counts.
+        let is_fenced = |lease: &Lease| lease.phase == Phase::Fenced && lease.app_instance == Some(app_instance);
+        let is_fenced = self.leases.iter().any(is_fenced);
         if self.has_unposted_usage_on(app_instance) || self.is_to_be_shared(app_instance) {
-            return Ok(Foretold::RefusedAs(vec!["unposted_app_usage", "unshared_cost"]));
+            let mut codes = vec!["unposted_app_usage", "unshared_cost"];
+            codes.extend(is_fenced.then_some("app_instance_in_use"));
+            return Ok(Foretold::RefusedAs(codes));
         }
         // Whether all of it is posted is not predicted.
         let is_used = self.leases.iter().any(|lease| lease.app_instance == Some(app_instance));
         if self.ledger.opened.is_some() && (is_used || self.has_usage_on(app_instance)) {
             return Ok(Foretold::Open);
         }
-        // The rules do not say whether a fenced lease still counts.
-        let fenced = |lease: &Lease| lease.phase == Phase::Fenced && lease.app_instance == Some(app_instance);
-        if self.leases.iter().any(fenced) {
+        if is_fenced {
             return Ok(Foretold::Open);
         }
         sealed(Some(*tenant), AppInstanceDeleted { app_instance })

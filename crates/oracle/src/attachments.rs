@@ -132,7 +132,11 @@ impl World {
         number: AllocationNo,
         known_to: u64,
     ) -> Vec<&'static str> {
-        let Some(found) = self.allocations.get(&number) else { return vec!["allocation_not_lent"] };
+        let Some(found) = self.allocations.get(&number) else {
+            // The sender has to look for any number that may have been an allocation since.
+            let may_be_one = number.0 >= known_to;
+            return those(&[(true, "allocation_not_lent"), (may_be_one, "usage_ids_behind")]);
+        };
         let is_submitted_on_it =
             (found.spec.attachment, found.spec.source_project) == (Some(made.attachment), Some(made.source_project));
         let is_of_source = found.project == made.source_project && found.payer() == made.source_project;

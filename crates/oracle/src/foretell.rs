@@ -7,7 +7,7 @@ use crate::foretell_quota::QuotaWish;
 use crate::oracle::Oracle;
 use crate::policies::PolicyWish;
 use crate::prepaid_records::TopUpWish;
-use crate::request::RequestFacts;
+use crate::request::{Expected, RequestFacts};
 use crate::shares::{CLOSE_FAULTS, INVOICE_FAULTS};
 use crate::sharing::SharingWish;
 use crate::sinks::SinkWish;
@@ -325,7 +325,13 @@ impl World {
             }
             Wish::Lease(facts) => match self.fault_of_holders(facts) {
                 Some(fault) => Err(fault),
-                None => Ok(self.fault_of(facts).map_or(Foretold::Stands, |_| Foretold::Faulty)),
+                None if self.fault_of(facts).is_some() => Ok(Foretold::Faulty),
+                // Only one that evicts would have to wait.
+                None if self.is_full(facts.tenant) => match self.expect_request(facts, now) {
+                    Expected::Refused(fault) => Err(fault),
+                    _ => Ok(Foretold::Stands),
+                },
+                None => Ok(Foretold::Stands),
             },
             Wish::PutCeiling(put) => self.foretell_ceiling(caller.tenant, put),
             Wish::DeleteCeiling(gone) => self.foretell_ceiling_deleted(caller.tenant, gone),

@@ -162,10 +162,17 @@ impl World {
         };
         let gang = Demand::of_gang(facts.tenant, facts.project, facts.user, &spec);
         let gang = Demand { node: facts.node, ..gang };
+        // It evicts, and waits for that as an allocation.
+        let submitted = || {
+            if self.is_full(facts.tenant) {
+                return Expected::Refused("too_many_pending");
+            }
+            Expected::Submitted(Box::new(spec.clone()), facts.node)
+        };
         // One that a quota denies may evict leases of its own tenant instead.
         let denied = |cause: DenyCause| match cause {
             DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => match self.plan_own(&gang, &spec, &guard, now) {
-                Some(Ok(_)) => Expected::Submitted(Box::new(spec.clone()), facts.node),
+                Some(Ok(_)) => submitted(),
                 _ => Expected::Denied(cause),
             },
             DenyCause::BurstOver { .. }
@@ -199,7 +206,7 @@ impl World {
             Some(best) => denied(refusal(**best).expect("no node is without one")),
             // One that names its node may evict there.
             None => match self.plan_for(&gang, &spec, &guard, now) {
-                Some(Ok(_)) => Expected::Submitted(Box::new(spec), facts.node),
+                Some(Ok(_)) => submitted(),
                 _ => Expected::Denied(self.scarcest(&asks, &allowed)),
             },
         }

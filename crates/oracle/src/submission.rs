@@ -294,7 +294,7 @@ impl World {
     }
 
     /// Whether the queue is full.
-    fn is_full(&self, tenant: TenantNo) -> bool {
+    pub(crate) fn is_full(&self, tenant: TenantNo) -> bool {
         let waiting = || self.allocations.values().filter(|found| found.state.is_queued());
         let own = waiting().filter(|found| found.tenant == tenant).count() as u64;
         let limit = self.budgets.get(&tenant).and_then(|budgets| budgets.max_pending);

@@ -12,9 +12,9 @@ use leasehold_model::app::MODES_AND_SCOPES;
 use leasehold_model::limits::UNIT_PRICE_MAX;
 use leasehold_model::rate::{Currency, Decimal};
 use leasehold_model::{
-    AllocationNo, Amount, AppInstanceNo, AppOrigin, AppTypeNo, AttachmentNo, CeilingMode, ClassNo, ControlPlaneScope,
-    HolderScope, Identity, Instant, LimitKind, Measure, OperatingMode, Priority, ProjectNo, QuotaScope, RuntimeBackend,
-    Span, TenantNo, UnitMeasure, UnitNo, UserNo,
+    AllocationNo, AllocationSpec, Amount, AppInstanceNo, AppOrigin, AppTypeNo, AttachmentNo, CeilingMode, ClassNo,
+    ControlPlaneScope, HolderScope, Identity, Instant, LimitKind, Measure, OperatingMode, Priority, ProjectNo, Quanta,
+    QuotaScope, RuntimeBackend, Span, TenantNo, UnitMeasure, UnitNo, UserNo,
 };
 use leasehold_oracle::{Dice, Oracle, RequestFacts};
 
@@ -382,6 +382,27 @@ fn adapt_request(state: &State, identity: &Identity, request: &mut RequestLease,
     if dice.one_in(100) {
         request.source_project = Some(ProjectNo(small(dice, 6)));
     }
+}
+
+/// An allocation on account of an attachment on whose account none waits, at times.
+pub(crate) fn on_account(state: &State, now: Instant) -> Option<(Identity, Command)> {
+    let mut dice = own_die(state, now, "on account");
+    if !dice.one_in(6) {
+        return None;
+    }
+    let waits =
+        |lent: &&Attachment| state.allocations_after(None).any(|found| found.spec.attachment == Some(lent.number));
+    let idle: Vec<&Attachment> = state.attachments_after(None).filter(|lent| !waits(lent)).collect();
+    let lent = pick(&idle, &mut dice)?;
+    let owner = state.app_instance(lent.app_instance)?.project;
+    let spec = AllocationSpec {
+        app_instance: Some(lent.app_instance),
+        attachment: Some(lent.number),
+        source_project: Some(lent.source_project),
+        ..AllocationSpec::of([(ClassNo(0), Quanta(1))].into_iter().collect())
+    };
+    let identity = Identity { tenant: Some(lent.tenant), project: Some(owner), ..Identity::default() };
+    Some((identity, Command::SubmitAllocation(SubmitAllocation::from(spec))))
 }
 
 /// Often on account of an attachment, sometimes not quite.

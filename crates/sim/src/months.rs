@@ -18,6 +18,10 @@ impl Life<'_> {
         for _ in 0..early {
             self.use_runtimes(dice)?;
         }
+        // Allocations are submitted only for their numbers: on drained nodes none is placed.
+        for node in self.now.read(|state| state.nodes().map(|node| node.number).collect::<Vec<_>>()) {
+            self.settle(Command::DrainNode(node.into()))?;
+        }
         self.settle(Command::OpenLedger(OpenLedger { from: Some(Instant(start)) }))?;
         let first = self.truth.oracle.ledger().first_open();
         // Units of the apps that there are from the beginning.
@@ -81,6 +85,7 @@ impl Life<'_> {
             commands.extend(sharing::any(state, records, now, true));
             commands.extend(usage::work(state, records, now, true));
             commands.extend(usage::any(state, records, now).filter(|_| dice.one_in(2)));
+            commands.extend(apps::on_account(state, now));
             commands.extend(policies::any(state, now));
             commands.extend(apps::any(state, now).filter(|_| dice.one_in(4)));
             commands.extend(entitlements::any(state, records, now).filter(|_| dice.one_in(4)));

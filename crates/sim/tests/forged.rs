@@ -323,9 +323,10 @@ fn forgeries(record: &Record, claimed: &BTreeSet<NodeNo>) -> Vec<Record> {
 fn no_forged_decision_passes() {
     let mut tried: BTreeMap<&'static str, u64> = BTreeMap::new();
     let mut headrooms = 0;
-    // Those beyond are stories in which months are closed.
-    for seed in 0..680 {
-        let told = if seed < 640 { tell_seed(seed, 300) } else { tell_months(seed, 60) };
+    // Those in the end are stories in which a reservation is taken over, which is rare.
+    let stories = (0..640).chain([1234, 1332, 1487, 1513]);
+    for (seed, closes_months) in stories.map(|seed| (seed, false)).chain((640..680).map(|seed| (seed, true))) {
+        let told = if closes_months { tell_months(seed, 60) } else { tell_seed(seed, 300) };
         let (_, records) = told.unwrap_or_else(|failure| panic!("{failure}"));
         let mut judge = oracle();
         let mut last = None;

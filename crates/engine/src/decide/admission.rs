@@ -13,7 +13,7 @@ use crate::queue::{Line, Rank};
 use crate::refusal::Refusal;
 use crate::view::View;
 use leasehold_model::body::{AllocationSubmitted, Asks, Denied, Granted, Particulars};
-use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, QUANTA_PER_NODE_MAX};
+use leasehold_model::limits::{CLASSES_PER_REQUEST_MAX, PENDING_MAX, PENDING_PER_TENANT_MAX, QUANTA_PER_NODE_MAX};
 use leasehold_model::{
     AllocationNo, AllocationSpec, DenyCause, Identity, Instant, LeaseNo, NodeNo, PoolNo, Priority, ProjectNo,
     RULES_VERSION, Span, TenantNo,
@@ -43,7 +43,7 @@ impl Draft<'_> {
                     placement.refresh_eviction_bounds(state);
                 }
                 let context = self.request_context();
-                if let Some((spec, plan)) = context.eviction(request, &asks, cause) {
+                if let Some((spec, plan)) = context.eviction(request, &asks, cause)? {
                     let is_first = context.heads.is_empty() && plan.headroom.is_none();
                     let number = AllocationNo(self.state().size());
                     // The eviction is no part of this command, because the requester must not see the records of
@@ -349,7 +349,7 @@ impl<'a> RequestContext<'a> {
         request: &RequestLease,
         asks: &Asks,
         cause: DenyCause,
-    ) -> Option<(AllocationSpec, Plan)> {
+    ) -> Result<Option<(AllocationSpec, Plan)>, Refusal> {
         let may_evict = match cause {
             DenyCause::Capacity { .. } => self.view.could_evict(&self.ask(request, asks)),
             DenyCause::Quota { .. } | DenyCause::KindQuota { .. } => {
@@ -358,16 +358,29 @@ impl<'a> RequestContext<'a> {
             DenyCause::BurstOver { .. } | DenyCause::Ceiling { .. } | DenyCause::Prepaid { .. } => false,
         };
         if !may_evict {
-            return None;
+            return Ok(None);
         }
         let spec = request.as_allocation(asks);
-        let ask = Ask { node: request.node, ..Ask::of_spec(self.identity, &spec, self.now)? };
+        let Some(ask) = Ask::of_spec(self.identity, &spec, self.now) else { return Ok(None) };
+        let tenant = ask.tenant;
+        let ask = Ask { node: request.node, ..ask };
         // Nothing is evicted on nodes where a higher-ranked allocation has an assured start.
         let spare = self.view.sparing(self.heads, &ask);
         let spared = Ask { allow: spare.as_deref(), ..ask };
         let finds_no_room = matches!(cause, DenyCause::Capacity { .. });
         let plan = if finds_no_room { self.view.plan_for(&spared, None) } else { self.view.plan_own(&spared) };
         drop(spare);
-        Some((spec, plan?.ok()?))
+        let Some(Ok(plan)) = plan else { return Ok(None) };
+        self.check_pending(tenant)?;
+        Ok(Some((spec, plan)))
+    }
+
+    /// One more allocation of a tenant may wait.
+    pub(super) fn check_pending(&self, tenant: TenantNo) -> Result<(), Refusal> {
+        let queue = &self.view.queue;
+        let own = self.view.tenant(tenant).and_then(|tenant| tenant.budgets.max_pending);
+        let limit = own.unwrap_or(PENDING_PER_TENANT_MAX);
+        let is_full = queue.pending(tenant) >= limit || queue.len() >= PENDING_MAX;
+        if is_full { Err(Refusal::TooManyPending { limit }) } else { Ok(()) }
     }
 }

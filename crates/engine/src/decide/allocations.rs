@@ -13,9 +13,7 @@ use leasehold_model::body::{
     AllocationCancelled, AllocationCheckpointed, AllocationCheckpointing, AllocationCompleted, AllocationDenied,
     AllocationFailed, AllocationStarted, AllocationSubmitted, Released, Reported, ReportedLeases, TeardownStarted,
 };
-use leasehold_model::limits::{
-    ALLOCATION_LEASES_MAX, LABELS_PER_ALLOCATION_MAX, PENDING_MAX, PENDING_PER_TENANT_MAX, TTL_MAX,
-};
+use leasehold_model::limits::{ALLOCATION_LEASES_MAX, LABELS_PER_ALLOCATION_MAX, TTL_MAX};
 use leasehold_model::policy::TeardownCause;
 use leasehold_model::{
     AllocationNo, AllocationSpec, AllocationState, AttemptEnd, DenyCause, Identity, LeaseNo, RULES_VERSION, Record,
@@ -67,12 +65,7 @@ impl Draft<'_> {
             return Ok(());
         }
         if found.is_err() {
-            let waiting = self.state().queue.pending(tenant);
-            let own = self.state().tenant(tenant).and_then(|tenant| tenant.budgets.max_pending);
-            let limit = own.unwrap_or(PENDING_PER_TENANT_MAX);
-            if waiting >= limit || self.state().queue.len() >= PENDING_MAX {
-                return Err(Refusal::TooManyPending { limit });
-            }
+            self.request_context().check_pending(tenant)?;
         }
         let number = AllocationNo(self.state().size());
         self.emit(None, AllocationSubmitted { spec, when_over_quota, node: None }, |record| submit.refer(record));

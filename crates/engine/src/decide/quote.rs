@@ -56,7 +56,7 @@ impl View<'_> {
                 let (node, pool, over_soft) = (placed.node, placed.pool, terms.over_soft);
                 Quoted::Granted(Quote { node, pool, ttl, capped_by, capped_by_window, over_soft })
             }
-            Err(cause) => match context.eviction(request, &asks, cause).and_then(|(_, plan)| {
+            Err(cause) => match context.eviction(request, &asks, cause)?.and_then(|(_, plan)| {
                 let node = plan.places.first()?.node;
                 let pool = self.node(node)?.pool;
                 Some(Evicts { node, pool, leases: plan.victims.0.len() })

@@ -66,6 +66,31 @@ fn victims_that_turn_out_unneeded_are_put_back() {
     );
 }
 
+/// A lease request that evicts waits as an allocation does, so it counts against the same limit; one that finds room
+/// does not wait.
+#[test]
+fn a_request_that_evicts_must_be_allowed_to_wait() {
+    check_on(
+        ONE,
+        "
+        0 op update a pending=0
+        0 b grant gpu 3 ttl=1h
+        1 a grant gpu 1 ttl=60s prio=guaranteed
+        2 a grant gpu 1 ttl=60s prio=guaranteed
+        3 op update a pending=1
+        3 a grant gpu 1 ttl=60s prio=guaranteed
+        ",
+        expect![[r#"
+            0 a quota.budgets_updated
+            0 b granted #0 gpu 3[0,1,2] on n1 to 3600
+            1 a granted #1 gpu 1[3] on n1 to 61 guaranteed
+            2 refused: too_many_pending
+            3 a quota.budgets_updated
+            3 a @1 submitted
+        "#]],
+    );
+}
+
 #[test]
 fn only_lower_priorities_fall_and_scavengers_first() {
     check_on(

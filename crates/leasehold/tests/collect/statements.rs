@@ -16,15 +16,20 @@ fn close_a_month(data: &Path, forged: bool) {
     let local = Local::new(Secret::load(&data.join("local.secret")).expect("readable").expect("a secret"));
     let options = Options { segment_bytes: 4 << 20, ..Options::default() };
     let journal = FileJournal::open(disk, options, keys, local, Instant(0)).expect("the journal").0;
-    let mut last: Option<Record> = None;
+    let (mut last, mut open_from): (Option<Record>, Option<Instant>) = (None, None);
     let scanned = journal.scan(0, &mut |_, raw| {
-        last = Some(raw.decode().expect("a record"));
+        let record = raw.decode().expect("a record");
+        if let Body::LedgerOpened(opened) = &record.body {
+            open_from = Some(opened.from);
+        }
+        last = Some(record);
         ControlFlow::Continue(())
     });
     scanned.expect("a scan");
     let last = last.expect("records");
-    let month = Month::of(last.stamp).previous();
-    let cut = last.sequence + 2;
+    // The daemon opens the ledger by itself, but not always before it is stopped.
+    let month = open_from.map_or(Month::of(last.stamp).previous(), Month::of);
+    let cut = last.sequence + if open_from.is_some() { 1 } else { 2 };
     let empty = RecordSet { count: 0, root: [0; 32] };
     let zeroes = [0; 32];
     let stated = PeriodStated {
@@ -41,7 +46,8 @@ fn close_a_month(data: &Path, forged: bool) {
         claimed_nodes: zeroes,
     };
     let opened = LedgerOpened { from: Instant(month.end().0 - 3600 * 1_000_000_000) };
-    let mut bodies: Vec<Body> = vec![opened.into(), PeriodClosing { month }.into()];
+    let mut bodies: Vec<Body> = if open_from.is_some() { Vec::new() } else { vec![opened.into()] };
+    bodies.push(PeriodClosing { month }.into());
     bodies.extend(forged.then(|| stated.into()));
     let statements = Some(u64::from(forged));
     bodies.push(PeriodClosed { month, invoices: 0, credit_notes: 0, statements }.into());

@@ -269,9 +269,13 @@ async fn a_month_is_closed_invoiced_and_paid() {
 
     let csv = world.get(&format!("/api/v1/invoices/{number}?format=csv")).await;
     assert_eq!(csv.status, 200);
-    let amounts: Vec<i128> = csv.text.lines().skip(1).map(|line| steps(&json!(line.rsplit(',').next()))).collect();
-    let (total, parts) = amounts.split_last().expect("rows");
+    let rows: Vec<&str> = csv.text.lines().skip(1).collect();
+    let amounts: Vec<i128> = rows.iter().map(|row| steps(&json!(row.rsplit(',').next()))).collect();
+    let [parts @ .., total, owed] = &amounts[..] else { panic!("{}", csv.text) };
     assert_eq!(parts.iter().sum::<i128>(), *total, "{}", csv.text);
+    // No prepaid credit was used for it, so all of it is owed.
+    let names: Vec<&str> = rows.iter().filter_map(|row| row.split(',').nth(1)).collect();
+    assert!(names.ends_with(&["total", "owed"]) && owed == total, "{}", csv.text);
     let page = world.get(&format!("/api/v1/invoices/{number}?format=html")).await;
     assert!(page.headers.contains_key("content-security-policy"));
     for part in ["Tartu &lt;Compute&gt;", "Physics &amp; Co", "178.56", "144.000000", "15 February 2026", &number] {

@@ -21,8 +21,8 @@ use leasehold_engine::command::{
 use leasehold_engine::{Refusal, Request, Settings};
 use leasehold_model::{
     AllocationNo, AllocationSpec, AppInstanceNo, ClassNo, ClassSpec, Domain, FurtherScope, HolderScope, Identity,
-    LeaseNo, Level, Measure, NodeNo, NodeScope, PoolAccess, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope,
-    Reason, ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo,
+    Level, Measure, NodeNo, NodeScope, PoolAccess, PoolNo, Priority, ProjectNo, Quanta, QuotaNo, QuotaScope, Reason,
+    ResourceKind, Role, Span, Strategy, TeardownMode, TenantNo, TenantSettings, TenantSettingsChange, TokenNo,
     TokenScope, UserNo, WhenOverQuota, WindowNo, quantity,
 };
 use std::collections::BTreeMap;

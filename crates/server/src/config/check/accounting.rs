@@ -12,6 +12,9 @@ const PUSH_INTERVAL_SECONDS: (u32, u32) = (1, 86_400);
 /// A path of the API, as the documentation of Waldur writes it.
 const API_URL: &str = "write it like https://waldur.example.com/api/";
 
+/// The address of Vault, as its documentation writes it.
+const ADDRESS: &str = "write it like https://vault.example.com:8200";
+
 pub(super) fn check(accounting: &Accounting, found: &mut Found) {
     buffer_size(found, "accounting.buffer_size", accounting.buffer_size);
     if accounting.disk_buffer_max_events < u64::from(accounting.buffer_size) {
@@ -24,10 +27,12 @@ pub(super) fn check(accounting: &Accounting, found: &mut Found) {
         }
     }
     check_waldur(accounting, found);
-    // Vault is used by what is enabled only, and its files may not be there yet.
-    if accounting.enabled {
-        let in_vault = matches!(accounting.waldur.token_secret_ref, Some(Ok(SecretRef::Vault { .. })));
-        check_vault(&accounting.vault, in_vault, found);
+    let in_vault = matches!(accounting.waldur.token_secret_ref, Some(Ok(SecretRef::Vault { .. })));
+    check_vault(&accounting.vault, found);
+    // Only what is enabled uses Vault: before that, parts of it and its files may be missing.
+    if accounting.enabled && (in_vault || accounting.vault != VaultSection::default()) {
+        find_missing(&accounting.vault, in_vault, found);
+        check_vault_files(&accounting.vault, found);
     }
 }
 
@@ -103,27 +108,23 @@ fn url_problem(why: &leasehold_deliver::Refused) -> String {
     }
 }
 
-fn check_vault(vault: &VaultSection, is_needed: bool, found: &mut Found) {
-    if !is_needed && *vault == VaultSection::default() {
-        return;
+fn find_missing(vault: &VaultSection, is_needed: bool, found: &mut Found) {
+    if vault.address.is_none() {
+        let because = if is_needed { "`token_secret_ref` is in Vault" } else { "other keys of Vault are given" };
+        found.add("accounting.vault.address", format!("is missing although {because}"), ADDRESS);
     }
-    let write = "write it like https://vault.example.com:8200";
-    match &vault.address {
-        None if is_needed => {
-            found.add("accounting.vault.address", "is missing although `token_secret_ref` is in Vault", write)
-        }
-        None => found.add("accounting.vault.address", "is missing although other keys of Vault are given", write),
-        Some(address) => {
-            if let Err(why) = Endpoint::parse(address) {
-                found.add("accounting.vault.address", url_problem(&why), write);
-            }
-        }
+    if vault.auth.given() == 0 {
+        found.add("accounting.vault.auth", "is missing", "give `approle`, `token_file` or `token_env`");
+    }
+}
+
+fn check_vault(vault: &VaultSection, found: &mut Found) {
+    if let Some(Err(why)) = vault.address.as_deref().map(Endpoint::parse) {
+        found.add("accounting.vault.address", url_problem(&why), ADDRESS);
     }
     let auth = &vault.auth;
-    match auth.given() {
-        1 => {}
-        0 => found.add("accounting.vault.auth", "is missing", "give `approle`, `token_file` or `token_env`"),
-        _ => found.add("accounting.vault.auth", "has several ways to log in", "keep one of them"),
+    if auth.given() > 1 {
+        found.add("accounting.vault.auth", "has several ways to log in", "keep one of them");
     }
     let private = "give the absolute path of a private file (mode 600)";
     let absolute = |path: Option<&Path>| path.is_none_or(Path::is_absolute);
@@ -157,6 +158,9 @@ fn check_vault(vault: &VaultSection, is_needed: bool, found: &mut Found) {
         let what = "is not the name of an environment variable";
         found.add("accounting.vault.auth.token_env", what, "give its name, such as VAULT_TOKEN; never the token");
     }
+}
+
+fn check_vault_files(vault: &VaultSection, found: &mut Found) {
     match vault.config() {
         Err(why) => found.add("accounting.vault.ca", why, "check the path and its permissions"),
         Ok(None) => {}
@@ -165,7 +169,7 @@ fn check_vault(vault: &VaultSection, is_needed: bool, found: &mut Found) {
                 && vault.address.as_deref().is_some_and(|address| Endpoint::parse(address).is_ok())
             {
                 let key = if why.contains("certificates") { "accounting.vault.ca" } else { "accounting.vault.address" };
-                found.add(key, why, write);
+                found.add(key, why, ADDRESS);
             }
         }
     }

@@ -98,9 +98,9 @@ fn all_problems_are_reported() {
             `accounting.waldur.push_interval_seconds`: is 0; use 1 to 86400 seconds
             `accounting.waldur.buffer_size`: is 2000000; use 1 to 1000000 events
             `accounting.waldur.disk_buffer_max_events`: is 1, less than `buffer_size`; use at least as many events as `buffer_size`
-            `accounting.vault.address`: is missing although other keys of Vault are given; write it like https://vault.example.com:8200
             `accounting.vault.auth`: has several ways to log in; keep one of them
-            `accounting.vault.auth.token_file`: is not an absolute path; give the absolute path of a private file (mode 600)"#]],
+            `accounting.vault.auth.token_file`: is not an absolute path; give the absolute path of a private file (mode 600)
+            `accounting.vault.address`: is missing although other keys of Vault are given; write it like https://vault.example.com:8200"#]],
     );
     check(
         "
