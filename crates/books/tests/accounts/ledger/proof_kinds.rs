@@ -69,7 +69,7 @@ fn has_share_of_the_month_before(evidence: &Evidence) -> bool {
 fn corrected_ends_are_in_proof_files() {
     let (mut folder, mut found) = (Folder::open(), 0);
     let is_corrected = |body: &Body| matches!(body, Body::EndsCorrected(_) | Body::ClaimEndCorrected(_));
-    for seed in 100..300 {
+    for seed in 100..400 {
         let story = tell(seed, 200, Shelf::Memory).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
         found += keep_those(&format!("ends-{seed:04}"), &story.records, is_corrected, &mut folder);
         if found >= 8 {

@@ -118,10 +118,12 @@ pub(super) const SHARE_CHANGES: &[Change] = &[
         })
     }),
     share("a share is higher", |e| {
-        in_share(e, |_, shared| {
+        in_share(e, |project, shared| {
+            // What the owner of a shared runtime bears depends on other tenants; only what is booked says how much.
+            let is_known = project != Some(shared.owner) || shared.booked != Steps::ZERO;
             // Two steps more are more than any rounding.
             shared.share.0 += 2;
-            true
+            is_known
         })
     }),
     share("a share books more", |e| {
