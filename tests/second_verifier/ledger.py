@@ -20,7 +20,8 @@ UNIT = RESIDUAL // STEP  # residual units in one step
 NO_DECIMALS = set("BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF".split())
 THREE_DECIMALS = set("BHD IQD JOD KWD LYD OMR TND".split())
 FOUR_DECIMALS = {"CLF", "UYW"}
-RECEIVABLE, REVENUE, REVENUE_OF_UNIT = 1, 4, 12
+RECEIVABLE, REVENUE, OPERATOR_LOSS, REVENUE_OF_UNIT, SHARED_RUNTIME = 1, 4, 8, 12, 13
+NOT_BILLABLE = 8  # a method of sharing
 POSTED, CORRECTED, ADJUSTED, SHARED = 141, 143, 144, 175
 
 
@@ -116,7 +117,7 @@ class Books:
         last, residual = self.payers.get(payer, (None, 0))
         if r.body["previous"] != last:
             self.fail(r, "broken_chain", f"the entry before it of project {payer[0]} in {payer[1]} is {last}, and it "
-                      f"names {r.body['previous']}", last, r.body["previous"])
+                      f"names {r.body['previous']}", str(last), str(r.body["previous"]))
         {POSTED: self.posting, CORRECTED: self.correction, ADJUSTED: self.adjustment, SHARED: self.share}[r.kind](
             r, payer, residual, prices)
         self.payers[payer] = (r.sequence, r.body.get("residual", residual))
@@ -170,7 +171,8 @@ class Books:
         else:
             legs, line, of, original = known
             if b["original"] != original:
-                self.fail(r, "wrong_month", "its original month is not that of the entry", original, b["original"], entry=0)
+                self.fail(r, "wrong_month", "its original month is not that of the entry", str(original), str(b["original"]),
+                          entry=0)
             if of != payer:
                 self.fail(r, "wrong_correction", "it corrects an entry of another payer", of, payer, entry=0)
             reversed_legs = [(account, -amount) for account, amount in legs]
@@ -205,7 +207,11 @@ class Books:
         self.unchecked.append(f"record {r.sequence} was booked by hand: {r.body['reason']!r}")
 
     def share(self, r: Sealed, payer: Payer, _residual: int, _prices: Prices) -> None:
-        """Its amount is judged with the other shares of its app instance."""
+        """Its amount is judged with the other shares of its app instance. Like any entry it can be corrected."""
+        b = r.body
+        other = (OPERATOR_LOSS, ()) if b["method"] == NOT_BILLABLE else (SHARED_RUNTIME, b["instance"])
+        legs = [((RECEIVABLE, payer[0]), b["booked"]), (other, -b["booked"])]
+        self.entries[r.sequence, 0] = (legs, None, payer, b["month"])
 
     def posted(self, months: Container[int], window: tuple[int, int]) -> Usage:
         """Usage that settlements posted into these months for hours of the window."""

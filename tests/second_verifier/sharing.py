@@ -9,11 +9,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any, Callable, Iterable, Optional
 
+from ledger import NOT_BILLABLE
 from lists import Common, Scope, Tenant
 from records import Sealed, month_of
 from usage import BUILT_IN_UNITS, HOUR, PART, TIME, largest_remainders, spread
 
-NONE, OWNER, EVEN, BY_USAGE, BY_QUOTA, FIXED, BY_TIER, NOT_BILLABLE = range(1, 9)
+NONE, OWNER, EVEN, BY_USAGE, BY_QUOTA, FIXED, BY_TIER = range(1, 8)
 Work = dict[tuple[int, int, int], int]  # app instance, project, unit: 10^-18 units
 Differ = Callable[..., None]
 
@@ -195,12 +196,13 @@ def check_record(d: Decision, r: Sealed, figures: tuple[int, int, int], others: 
     low, high = owners(d, pool, total, others) if is_owner else others.get(r.project, (0, 0))
     booked = b["share"] - b["pool"] if is_owner else b["share"]
     sign = -1 if b["pool"] < 0 else 1
+    # What is no amount is compared in words: by how much numbers and weights differ says nothing.
     for what, expected, found in (
-            ("owner", d.owner, b["owner"]),
+            ("owner", str(d.owner), str(b["owner"])),
             ("policy", (rule.scope, rule.version), (policy, b["version"])),
             ("method", (rule.method, rule.unit), (b["method"], b["unit"])),
-            ("weight", weight, b["weight"]), ("tier", tier, b["tier"]),
-            ("sum of weights", max(total, own_sum), b["weights"]),
+            ("weight", str(weight), str(b["weight"])), ("tier", tier, b["tier"]),
+            ("sum of weights", str(max(total, own_sum)), str(b["weights"])),
             ("pool", cost if d.owners_pool else pool, b["pool"]),
             ("booked", booked if rule.entries else 0, b["booked"])):
         if expected != found:
