@@ -370,8 +370,8 @@ impl World {
             return Err("app_instance_in_use");
         }
         // The rules do not say whether a fenced lease still counts.
-        let is_fenced = |lease: &Lease| lease.phase == Phase::Fenced && lease.app_instance == Some(app_instance);
-        let is_fenced = self.leases.iter().any(is_fenced);
+        let fenced = |lease: &Lease| lease.phase == Phase::Fenced && lease.app_instance == Some(app_instance);
+        let is_fenced = self.leases.iter().any(fenced);
         if self.has_unposted_usage_on(app_instance) || self.is_to_be_shared(app_instance) {
             let mut codes = vec!["unposted_app_usage", "unshared_cost"];
             codes.extend(is_fenced.then_some("app_instance_in_use"));

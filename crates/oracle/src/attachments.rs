@@ -133,7 +133,7 @@ impl World {
         known_to: u64,
     ) -> Vec<&'static str> {
         let Some(found) = self.allocations.get(&number) else {
-            // The sender has to look for any number that may have been an allocation since.
+            // The engine keeps no allocations that have ended: whoever has not looked so far is told to look first.
             let may_be_one = number.0 >= known_to;
             return those(&[(true, "allocation_not_lent"), (may_be_one, "usage_ids_behind")]);
         };

@@ -13,14 +13,14 @@ use leasehold_oracle::Dice;
 impl Life<'_> {
     pub(crate) fn live_months(&mut self, steps: u32, dice: &mut Dice) -> Step<()> {
         let start = Month::of(self.core.stamp()).start().0 - HOUR_NS * (1 + dice.below(2));
+        // Allocations are submitted only for their numbers: on drained nodes none is placed.
+        for node in self.now.read(|state| state.nodes().map(|node| node.number).collect::<Vec<_>>()) {
+            self.settle(Command::DrainNode(node.into()))?;
+        }
         // Some is used before there is a ledger, and superseded later.
         let early = if dice.one_in(3) { 20 } else { 0 };
         for _ in 0..early {
             self.use_runtimes(dice)?;
-        }
-        // Allocations are submitted only for their numbers: on drained nodes none is placed.
-        for node in self.now.read(|state| state.nodes().map(|node| node.number).collect::<Vec<_>>()) {
-            self.settle(Command::DrainNode(node.into()))?;
         }
         self.settle(Command::OpenLedger(OpenLedger { from: Some(Instant(start)) }))?;
         let first = self.truth.oracle.ledger().first_open();

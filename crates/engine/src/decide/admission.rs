@@ -343,7 +343,8 @@ impl<'a> RequestContext<'a> {
     }
 
     /// The allocation that a request becomes if it finds no capacity, or no headroom in a quota, but may evict, with the
-    /// plan of the eviction. The allocation waits for its victims (SEMANTICS 5), on the node that the request names, if it names one.
+    /// plan of the eviction. The allocation waits for its victims (SEMANTICS 5), on the node that the request names, if it
+    /// names one. It is refused if no more of the tenant's allocations may wait.
     pub(super) fn eviction(
         &self,
         request: &RequestLease,

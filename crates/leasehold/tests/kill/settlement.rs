@@ -2,7 +2,7 @@
 //! nothing twice.
 
 use super::common::daemon::{Daemon, http};
-use super::common::on;
+use super::common::{copy, on};
 use super::verify;
 use leasehold_cell::ManualClock;
 use leasehold_model::{Instant, Span};
@@ -20,11 +20,11 @@ const PAYERS: usize = 1600;
 const CLASSES: usize = 4;
 /// Hours in which the payers hold something.
 const HOURS: u64 = 12;
-/// So many operations has one batch.
+/// Operations in one batch of requests.
 const BATCH: usize = 400;
 const HOUR_NS: u64 = 3_600_000_000_000;
 
-/// A data directory from half a day ago, when every project began to hold one core of every class for twelve hours.
+/// A data directory from fourteen hours ago, when every project began to hold one core of every class for twelve hours.
 fn past(data: &Path) {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970").as_nanos();
     let hour = u64::try_from(now).expect("before 2554") / HOUR_NS * HOUR_NS;
@@ -73,12 +73,10 @@ fn past(data: &Path) {
     runtime.block_on(served).expect("no panic").expect("the daemon stops");
 }
 
-/// A copy of a folder with everything in it.
 fn copy_of(folder: &Path) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().expect("a folder");
-    let copied = std::process::Command::new("cp").arg("-a").arg(folder.join("data")).arg(copy.path()).status();
-    assert!(copied.expect("cp runs").success());
-    copy
+    let to = tempfile::tempdir().expect("a folder");
+    copy(folder, to.path());
+    to
 }
 
 fn serve(folder: tempfile::TempDir) -> Daemon {

@@ -15,6 +15,9 @@ const API_URL: &str = "write it like https://waldur.example.com/api/";
 /// The address of Vault, as its documentation writes it.
 const ADDRESS: &str = "write it like https://vault.example.com:8200";
 
+/// What to write for a file that holds a secret.
+const PRIVATE: &str = "give the absolute path of a private file (mode 600)";
+
 pub(super) fn check(accounting: &Accounting, found: &mut Found) {
     buffer_size(found, "accounting.buffer_size", accounting.buffer_size);
     if accounting.disk_buffer_max_events < u64::from(accounting.buffer_size) {
@@ -108,6 +111,7 @@ fn url_problem(why: &leasehold_deliver::Refused) -> String {
     }
 }
 
+/// What those who use Vault cannot do without.
 fn find_missing(vault: &VaultSection, is_needed: bool, found: &mut Found) {
     if vault.address.is_none() {
         let because = if is_needed { "`token_secret_ref` is in Vault" } else { "other keys of Vault are given" };
@@ -116,22 +120,10 @@ fn find_missing(vault: &VaultSection, is_needed: bool, found: &mut Found) {
     if vault.auth.given() == 0 {
         found.add("accounting.vault.auth", "is missing", "give `approle`, `token_file` or `token_env`");
     }
-}
-
-fn check_vault(vault: &VaultSection, found: &mut Found) {
-    if let Some(Err(why)) = vault.address.as_deref().map(Endpoint::parse) {
-        found.add("accounting.vault.address", url_problem(&why), ADDRESS);
-    }
-    let auth = &vault.auth;
-    if auth.given() > 1 {
-        found.add("accounting.vault.auth", "has several ways to log in", "keep one of them");
-    }
-    let private = "give the absolute path of a private file (mode 600)";
-    let absolute = |path: Option<&Path>| path.is_none_or(Path::is_absolute);
-    let role = &auth.approle;
+    let role = &vault.auth.approle;
     match (&role.role_id, &role.secret_id_file) {
         (Some(_), None) => {
-            found.add("accounting.vault.auth.approle.secret_id_file", "is missing although `role_id` is given", private)
+            found.add("accounting.vault.auth.approle.secret_id_file", "is missing although `role_id` is given", PRIVATE)
         }
         (None, Some(_)) => found.add(
             "accounting.vault.auth.approle.role_id",
@@ -140,12 +132,25 @@ fn check_vault(vault: &VaultSection, found: &mut Found) {
         ),
         _ => {}
     }
+}
+
+/// What is wrong whether Vault is used or not: a secret may stand where its place belongs.
+fn check_vault(vault: &VaultSection, found: &mut Found) {
+    if let Some(Err(why)) = vault.address.as_deref().map(Endpoint::parse) {
+        found.add("accounting.vault.address", url_problem(&why), ADDRESS);
+    }
+    let auth = &vault.auth;
+    if auth.given() > 1 {
+        found.add("accounting.vault.auth", "has several ways to log in", "keep one of them");
+    }
+    let absolute = |path: Option<&Path>| path.is_none_or(Path::is_absolute);
+    let role = &auth.approle;
     for (key, path) in [
         ("accounting.vault.auth.approle.secret_id_file", &role.secret_id_file),
         ("accounting.vault.auth.token_file", &auth.token_file),
     ] {
         if !absolute(path.as_deref()) {
-            found.add(key, "is not an absolute path", private);
+            found.add(key, "is not an absolute path", PRIVATE);
         }
     }
     let is_word = |text: &str, more: &[u8]| {
@@ -160,6 +165,7 @@ fn check_vault(vault: &VaultSection, found: &mut Found) {
     }
 }
 
+/// Reads the certificates.
 fn check_vault_files(vault: &VaultSection, found: &mut Found) {
     match vault.config() {
         Err(why) => found.add("accounting.vault.ca", why, "check the path and its permissions"),

@@ -111,8 +111,8 @@ fn all_problems_are_reported() {
       approle: { role_id: a, mount: 'a/../b' }
 ",
         &expect![[r#"
-            `accounting.vault.auth.approle.secret_id_file`: is missing although `role_id` is given; give the absolute path of a private file (mode 600)
-            `accounting.vault.auth.approle.mount`: is not the name of a mount; the default is approle"#]],
+            `accounting.vault.auth.approle.mount`: is not the name of a mount; the default is approle
+            `accounting.vault.auth.approle.secret_id_file`: is missing although `role_id` is given; give the absolute path of a private file (mode 600)"#]],
     );
     let vault =
         |more: &str| format!("  vault: {{ address: 'http://vault.example.com', auth: {{ token_env: T }}{more} }}");
